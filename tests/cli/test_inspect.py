@@ -27,6 +27,16 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
+def test_steps_shows_those_that_change_nothing_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = lost_update()
+    quiet = tuple(replace(step, changes_nothing=True) for step in document.steps)
+    archive = str(write_archive(tmp_path, replace(document, steps=quiet)))
+    assert main(["inspect", archive, "steps"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert not any("·" in line for line in lines)
+    assert sum(f"  {step.number}  {step.actor}" in line for line in lines for step in quiet) == len(quiet)
+
+
 @pytest.mark.parametrize(
     ("question", "parts"),
     [

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kontend.report.document import Difference, Document, Explanation, FieldChange, Step
+from kontend.report.document import Call, Difference, Document, Explanation, FieldChange, Step
 from kontend.report.grouping import grouped
 from kontend.report.inspection import (
     BadQuestion,
@@ -88,8 +88,17 @@ def test_steps_that_change_nothing_are_folded_unless_asked_for() -> None:
         "    ·  1 no-op reconcile (step 5)",
     ]
     assert len(list(trace_lines(steps, verbose=True))) == 5
+    assert len(list(trace_lines(steps, fold=False))) == 5
     at_fault = Explanation("p", "s", culprits=(2,))
     assert "  ► 2  a     get" in list(trace_lines(steps, at_fault))
+
+
+def test_a_fold_without_a_start_says_what_it_holds() -> None:
+    read = Step(1, "a", "call", "a: get", Call("get", "ConfigMap/v1", "default", "c"), "200", changes_nothing=True)
+    event = Step(2, "a", "deliver", "a sees w", changes_nothing=True)
+    assert list(trace_lines([replace(read, request="default/c")])) == ["    ·  the rest of a no-op reconcile (step 1)"]
+    assert list(trace_lines([read, event])) == ["    ·  reads and events that change nothing (steps 1 to 2)"]
+    assert list(trace_lines([event])) == ["    ·  events that change nothing (step 2)"]
 
 
 def _of(name: str, culprits: tuple[int, ...], more: int = 0) -> Document:

@@ -82,15 +82,17 @@ def heading(document: Document) -> str:
 # Steps
 
 
-def trace_lines(steps: Sequence[Step], violation: Explanation | None = None, *, verbose: bool = False) -> Iterator[str]:
-    """The steps, a line or more for each; those that change nothing are folded unless ``verbose``."""
+def trace_lines(
+    steps: Sequence[Step], violation: Explanation | None = None, *, fold: bool = True, verbose: bool = False
+) -> Iterator[str]:
+    """The steps, a line or more for each; ``fold`` those that change nothing, unless ``verbose``, with all fields."""
     culprits = violation.culprits if violation is not None else ()
     names = max((len(step.actor) for step in steps), default=0)
     digits = len(str(len(steps)))
     folded: list[Step] = []
     clashing = _clashing(steps, culprits)
     for step in steps:
-        if step.changes_nothing and not verbose and step.number not in culprits:
+        if step.changes_nothing and fold and not verbose and step.number not in culprits:
             folded.append(step)
             continue
         yield from _folded(folded, digits)
@@ -110,7 +112,13 @@ def _folded(steps: Sequence[Step], digits: int) -> Iterator[str]:
     many = sum(step.action == "start" for step in steps)
     first, last = steps[0].number, steps[-1].number
     span = f"step {first}" if first == last else f"steps {first} to {last}"
-    what = f"{many} no-op reconcile{'s' * (many != 1)}" if many else "events that change nothing"
+    if many:
+        what = f"{many} no-op reconcile{'s' * (many != 1)}"
+    elif any(step.call is not None for step in steps):
+        # A trace of a real controller does not say which reconcile a call belongs to.
+        what = "the rest of a no-op reconcile" if steps[0].request else "reads and events that change nothing"
+    else:
+        what = "events that change nothing"
     yield f"    {'·' * digits}  {what} ({span})"
 
 

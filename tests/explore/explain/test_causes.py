@@ -6,6 +6,7 @@ import contextlib
 import copy
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -15,14 +16,21 @@ from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Bounds, Scenario, always, check, create, delete, eventually, update
 from kontend.explore.explain.explanation import explained, origin_of
+from kontend.explore.explain.lines import SourceLines
+from kontend.explore.explain.steps import StepWriter
+from kontend.explore.explain.trail import Trail
+from kontend.explore.model.model import Model
+from kontend.explore.model.step import Step
 from kontend.kube.errors import ApiError
 from kontend.kube.meta.names import Key
+from kontend.predicates import GenerationChanged
 from kontend.report.document import Document
-from kontend.report.text import render
+from kontend.report.text import render, trace_lines
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request
 
+WIDGET_KEY = Key("default", "w")
 OLD = {**WIDGET, "spec": {"old": True}}
 
 
@@ -511,6 +519,75 @@ def test_a_conflict_that_is_dropped_is_named_with_the_write_that_caused_it() -> 
     assert violation.fix is not None
     assert violation.fix.text.startswith("let the conflict end the reconcile")
     assert len(violation.culprits) == 2
+
+
+class DropsAfterLiveRead(Controller):
+    """Writes the status of new widgets from a live read, and drops a conflict."""
+
+    name = "drops"
+    kind = KIND
+    predicates: ClassVar[Mapping[str, Any]] = {KIND: GenerationChanged()}
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Write once."""
+        widget = await api.live.get(self.kind, request)
+        if widget.get("status"):
+            return
+        base = copy.deepcopy(widget)
+        widget["status"] = {"phase": "Ready"}
+        with contextlib.suppress(ApiError):
+            await api.status.patch(widget, merge_from(base, lock=True))
+
+
+class Tags(Controller):
+    """Gives widgets a label."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Tag."""
+        widget = await api.get(self.kind, request)
+        if not widget["metadata"].get("labels"):
+            base = copy.deepcopy(widget)
+            widget["metadata"]["labels"] = {"tagged": "yes"}
+            await api.patch(widget, merge_from(base))
+
+
+def test_the_read_of_a_write_that_is_refused_is_shown_and_named() -> None:
+    document = _explained(_of(DropsAfterLiveRead(), Tags()), "diverged")
+    refused = document.violation.culprits[-1]
+    (read,) = [step for step in document.steps if step.actor == "drops" and step.call and step.number < refused]
+    assert f", and drops had read resourceVersion 3 (step {read.number}); " in document.violation.sentence
+    lines = list(trace_lines(document.steps, document.violation))
+    assert any(f" {read.number}  drops  get Widget default/w: version 3" in line for line in lines)
+    assert sum("no-op reconcile" in line for line in lines) == 1  # of the reconciles after the refusal
+
+
+class Looks(Controller):
+    """Reads the widget and then its ConfigMap, and writes nothing."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Look."""
+        await api.live.get(self.kind, request)
+        with contextlib.suppress(ApiError):
+            await api.live.get("ConfigMap/v1", Key("default", "none"))
+
+
+def _no_op_steps(scenario: Scenario, schedule: list[Step]) -> list[int]:
+    steps = StepWriter(SourceLines(Path())).steps(Trail(Model(scenario), schedule))
+    return [step.number for step in steps if step.changes_nothing]
+
+
+def test_a_reconcile_is_folded_unless_its_read_is_overtaken_or_it_is_in_flight() -> None:
+    scenario = _of(Looks(), actions=[update(WIDGET, spec={"a": 1})])
+    start, call = Step("start", 0, WIDGET_KEY), Step("call", 0, WIDGET_KEY)
+    act = Step("act")
+    assert _no_op_steps(scenario, [start, call, call, act]) == [1, 2, 3]
+    assert _no_op_steps(scenario, [start, call]) == []  # in flight
+    assert _no_op_steps(scenario, [start, call, act, call]) == []  # overtaken
+    assert _no_op_steps(scenario, [start, act, call, call]) == [1, 3, 4]  # the read shows the change
 
 
 def test_a_failure_that_never_ends_is_named() -> None:

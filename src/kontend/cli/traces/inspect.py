@@ -131,7 +131,7 @@ def _answer(document: Document, question: list[str], options: Namespace) -> Answ
     name, *arguments = question
     if name == "steps":
         _expect(arguments, 0, "steps")
-        lines = trace_lines(document.steps, document.violation, verbose=options.verbose)
+        lines = trace_lines(document.steps, document.violation, fold=False, verbose=options.verbose)
         return "\n".join(lines), encode(document.steps)
     answer = _ANSWERS.get(name)
     if answer is None:

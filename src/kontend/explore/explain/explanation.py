@@ -124,6 +124,10 @@ class _Explaining:
     def document(self) -> Document:
         scenario, trail, violation = self._model.scenario, self._trail, self._violation
         explanation = self._explanation()
+        for number in explanation.culprits:
+            reconcile = trail.steps[number - 1].reconcile
+            if reconcile is not None:
+                reconcile.matters = True
         steps = self._writer.steps(trail)
         baseline = self._writer.steps(self._good) if self._good is not None else None
         initial = self._writer.initial(trail)

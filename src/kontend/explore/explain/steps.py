@@ -8,7 +8,7 @@ from typing import Any, Final
 from kontend.cluster.state import Change, Version
 from kontend.explore.explain.fields import content_of, field_changes, named, number_of, object_name
 from kontend.explore.explain.lines import SourceLines
-from kontend.explore.explain.trail import Part, Seen, Taken, Trail
+from kontend.explore.explain.trail import Part, Reconcile, Seen, Taken, Trail
 from kontend.explore.model.state.world import NOT_STARTED, World
 from kontend.explore.model.views.cached_reads import viewed
 from kontend.kube.meta.names import Key
@@ -141,19 +141,50 @@ class StepWriter:
 
 
 def _quiet_steps(trail: Trail) -> set[int]:
-    """The numbers of steps without effect: of reconciles that do not matter, and deliveries that only they see."""
+    """The numbers of steps without effect: of no-op reconciles, and deliveries that only they see."""
     quiet: set[int] = set()
     awaited: set[int] = set()
     for taken in reversed(trail.steps):
         index = taken.step.instance
         if taken.reconcile is not None:
-            if taken.reconcile.matters:
-                awaited.add(index)
-            else:
+            if taken.number in quiet:
+                continue
+            if _is_no_op(trail, taken.reconcile):
                 quiet.update(taken.reconcile.steps)
+            else:
+                awaited.add(index)
         elif taken.step.action == "deliver" and index not in awaited and not taken.transition.cost:
             quiet.add(taken.number)
     return quiet
+
+
+def _is_no_op(trail: Trail, reconcile: Reconcile) -> bool:
+    """A reconcile without effect that came to its end, and what it had read was still true then.
+
+    One that is still in flight may write, and a read that another write overtakes is often what goes wrong.
+    """
+    last = trail.steps[reconcile.steps[-1] - 1]
+    running = last.after.instances[reconcile.instance].running
+    return not (
+        reconcile.matters
+        or any(in_flight.request == reconcile.request for in_flight in running)
+        or any(_is_refused(part) for number in reconcile.steps for part in trail.steps[number - 1].parts)
+        or any(_is_overtaken(trail, seen, last.number) for seen in reconcile.reads)
+    )
+
+
+def _is_refused(part: Part) -> bool:
+    """The server refused a write."""
+    return part.call is not None and part.call.writes and ": 4" in part.transition.text
+
+
+def _is_overtaken(trail: Trail, seen: Seen, end: int) -> bool:
+    """Something that a read has shown, or a list may show, changed between the read and the step ``end``."""
+    return any(
+        change.resource == seen.resource and (seen.call.verb == "list" or change.key in seen.versions)
+        for taken in trail.steps[seen.step : end]
+        for change in taken.transition.changes
+    )
 
 
 def _moved(

@@ -78,14 +78,28 @@ def cause_of_refusal(trail: Trail) -> Cause | None:
                 changer, change = other
                 version = number_of(change.resource_version)
                 why = f", because {trail.actor(changer)} had {changed_text(change)} at resourceVersion {version} "
-                why += f"(step {changer.number})"
+                why += f"(step {changer.number}){_read_before(trail, taken, change)}"
             sentence = (
-                f"the server refused {part.call} of {trail.actor(taken)} with 409 Conflict (step {taken.number}){why}, "
-                "and the reconcile went on without it"
+                f"the server refused {part.call} of {trail.actor(taken)} with 409 Conflict (step {taken.number}){why}; "
+                "the reconcile went on without this write"
             )
             culprits = (other[0].number, taken.number) if other is not None else (taken.number,)
             return Cause(sentence, culprits, FIX_OF_REFUSAL, part.line)
     return None
+
+
+def _read_before(trail: Trail, taken: Taken, change: Change) -> str:
+    """Names the newest version of an object before a change that a reconcile had read, and when."""
+    met = taken.reconcile.met.items() if taken.reconcile is not None else ()
+    versions = [
+        (number, step)
+        for (resource, key, number), step in met
+        if (resource, key) == (change.resource, change.key) and number < change.resource_version
+    ]
+    if not versions:
+        return ""
+    number, step = max(versions)
+    return f", and {trail.actor(taken)} had read resourceVersion {number_of(number)} (step {step})"
 
 
 def _last_change(trail: Trail, taken: Taken, part: Part) -> tuple[Taken, Change] | None:
