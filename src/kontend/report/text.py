@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, Final
 
-import orjson
-
 from kontend.report.document import Call, Difference, Document, Explanation, FieldChange, Read, Step, Write
+from kontend.report.elements import compact, joined, list_of, without_key
+from kontend.report.inspection import overlaps
 
 #: An object and a path in it.
 _Field = tuple[str, str]
@@ -129,7 +130,13 @@ def _clashing(steps: Sequence[Step], culprits: Sequence[int]) -> frozenset[_Fiel
         for step in steps
         if step.number in culprits
     ]
-    return frozenset(field for at, fields in enumerate(written) for other in written[:at] for field in fields & other)
+    return frozenset(
+        (name, path)
+        for at, fields in enumerate(written)
+        for name, path in fields
+        for others in (*written[:at], *written[at + 1 :])
+        if any(name == other and overlaps(path, another) for other, another in others)
+    )
 
 
 def step_lines(step: Step, *, verbose: bool = False, important: frozenset[_Field] = frozenset()) -> list[str]:
@@ -218,26 +225,21 @@ def _write_lines(write: Write, *, several: bool, verbose: bool, important: froze
 def _field_lines(fields: Sequence[FieldChange], prefix: str, *, verbose: bool) -> Iterator[str]:
     if prefix:
         yield prefix
-    shown = fields if verbose else fields[:_FIELDS]
-    for change in shown:
-        yield _field(change)
-    if len(shown) < len(fields):
-        yield f"… and {len(fields) - len(shown)} more fields"
+    lines = [_field(change) for change in (fields if verbose else joined(fields))]
+    many = len(lines) if verbose else _FIELDS
+    yield from lines[:many]
+    if len(lines) > many:
+        left = len(lines) - many
+        yield f"… and {left} more field{'s' * (left != 1)}"
 
 
 def _field(change: FieldChange) -> str:
     """One field: its value before and after, or an element of a list that was added or removed."""
     for one, other, word in ((change.after, change.before, "adds"), (change.before, change.after, "removes")):
-        if other is None and _list_of(change.path, one):
-            return f"{_list_of(change.path, one)} {word} {value(one)}"
-    before, after = values(change.before, change.after)
+        if other is None and list_of(change.path, one):
+            return f"{list_of(change.path, one)} {word} {value(one)}"
+    before, after = values(*(without_key(change.path, content) for content in (change.before, change.after)))
     return f"{change.path}: {before} → {after}"
-
-
-def _list_of(path: str, element: Any) -> str:
-    """The path of the list that a path of an element belongs to; empty for other paths."""
-    end = f"[{value(element)}]"
-    return path.removesuffix(end) if path.endswith(end) else ""
 
 
 # Differences, fixes
@@ -246,7 +248,8 @@ def _list_of(path: str, element: Any) -> str:
 def difference_lines(differences: Sequence[Difference], *, verbose: bool = False) -> Iterator[str]:
     """The final state as a diff against the expected one."""
     yield "  The final state (+) against that of the nearest good run (-):"
-    shown = differences if verbose else differences[:_DIFFERENCES]
+    lines = list(differences if verbose else _joined(differences))
+    shown = lines if verbose else lines[:_DIFFERENCES]
     last = ""
     for line in shown:
         if line.object != last:
@@ -256,12 +259,20 @@ def difference_lines(differences: Sequence[Difference], *, verbose: bool = False
             sign, content = ("+", line.got) if line.got is not None else ("-", line.expected)
             yield f"    {sign}   the whole object: {value(content)}"
             continue
-        pair = values(line.expected, line.got)
+        pair = values(*(without_key(line.path, content) for content in (line.expected, line.got)))
         for sign, content, text in (("-", line.expected, pair[0]), ("+", line.got, pair[1])):
             if content is not None:
-                yield f"    {sign}   {_list_of(line.path, content) or line.path}: {text}"
-    if len(shown) < len(differences):
-        yield f"    … and {len(differences) - len(shown)} more differences"
+                yield f"    {sign}   {list_of(line.path, content) or line.path}: {text}"
+    left = len(lines) - len(shown)
+    if left:
+        yield f"    … and {left} more difference{'s' * (left != 1)}"
+
+
+def _joined(differences: Sequence[Difference]) -> Iterator[Difference]:
+    """The differences, several fields of one element as one."""
+    for name, group in groupby(differences, key=lambda difference: difference.object):
+        for change in joined([FieldChange(each.path, each.expected, each.got) for each in group]):
+            yield Difference(name, change.path, change.after, change.before)
 
 
 def _fix(violation: Explanation, width: int) -> str:
@@ -293,7 +304,7 @@ def value(content: Any) -> str:
     """
     if content is None:
         return "absent"
-    text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
+    text = compact(content).decode()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
@@ -305,7 +316,7 @@ def values(one: Any, other: Any) -> tuple[str, str]:
     >>> values(None, "b")
     ('absent', '"b"')
     """
-    texts = [orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode() for content in (one, other)]
+    texts = [compact(content).decode() for content in (one, other)]
     common = next((at for at, (left, right) in enumerate(zip(*texts, strict=False)) if left != right), 0)
     if one is None or other is None or common < _LONGEST - 10:
         return value(one), value(other)

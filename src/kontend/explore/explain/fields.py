@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import groupby
 from typing import Any, Final
 
 import orjson
@@ -13,6 +14,7 @@ from kontend.explore.program.identities import FIRST_VERSION, IDENTITIES, VERSIO
 from kontend.explore.properties.overwrites import Element, Path, changed, path_text
 from kontend.kube.meta.names import Key, kind_of
 from kontend.report.document import FieldChange
+from kontend.report.elements import LITTLE, compact, rank
 
 ABSENT: Final = object()
 #: Characters of a value that a sentence shows.
@@ -93,6 +95,39 @@ def value_at(obj: Any, path: Path) -> Any:
     return obj
 
 
+def value_of(obj: Any, text: str) -> Any:
+    """The value of a field by the text of its path, or :data:`ABSENT`.
+
+    >>> value_of({"items": [{"type": "Ready", "status": "True"}]}, "items[type=Ready].status")
+    'True'
+    """
+    if not text:
+        return obj
+    if isinstance(obj, Mapping):
+        parts = [(path_text((name,)), item) for name, item in obj.items()]
+    elif isinstance(obj, list):
+        parts = [(f"[{element}]", item) for item in obj for element in _elements(item)]
+    else:
+        return ABSENT
+    path = text if text[0] in ".[" else f".{text}"
+    found = (value_of(item, path[len(part) :]) for part, item in parts if _begins(path, part))
+    return next((value for value in found if value is not ABSENT), ABSENT)
+
+
+def _elements(item: Any) -> Iterator[Element]:
+    """The names that an item of a list may have."""
+    if not isinstance(item, Mapping):
+        yield Element("", item)
+        return
+    for key, value in item.items():
+        if isinstance(value, str | int):
+            yield Element(key, value)
+
+
+def _begins(path: str, part: str) -> bool:
+    return path.startswith(part) and path[len(part) : len(part) + 1] in ("", ".", "[")
+
+
 def _is(item: Any, element: Element) -> bool:
     if element.key:
         return isinstance(item, Mapping) and item.get(element.key) == element.value
@@ -100,11 +135,33 @@ def _is(item: Any, element: Element) -> bool:
 
 
 def changed_paths(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Path]:
-    """The paths of the fields that differ, down to the leaves of what was added or removed."""
+    """The paths of the fields that differ, down to the leaves of what was added or removed.
+
+    An element of a list that was added or removed is one field. Those of one object or element that decide come first,
+    and stamps of the time and messages after all others.
+    """
     paths: list[Path] = []
-    for path in changed(old, new):
+    for path in dict.fromkeys(_up_to_element(old, new, path) for path in changed(old, new)):
         paths += _leaves(value_at(old, path), value_at(new, path), path)
-    return [path for path in paths if path not in _SERVER]
+    kept = [path for path in paths if path not in _SERVER]
+    groups = [sorted(group, key=_rank) for _, group in groupby(kept, key=lambda path: path[:-1])]
+    return sorted((path for group in groups for path in group), key=_says_little)
+
+
+def _rank(path: Path) -> int:
+    return rank(str(path[-1])) if path and not isinstance(path[-1], Element) else 0
+
+
+def _says_little(path: Path) -> bool:
+    return _rank(path) >= LITTLE
+
+
+def _up_to_element(old: Any, new: Any, path: Path) -> Path:
+    """A path, cut at the first element of a list on it that only one of two objects has."""
+    for end, step in enumerate(path, 1):
+        if isinstance(step, Element) and ABSENT in (value_at(old, path[:end]), value_at(new, path[:end])):
+            return path[:end]
+    return path
 
 
 def field_changes(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> tuple[FieldChange, ...]:
@@ -121,9 +178,10 @@ def field_changes(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) 
 
 
 def _leaves(before: Any, after: Any, path: Path) -> Iterator[Path]:
-    """The parts of a field that is new or gone; a field that has no parts is its own only one."""
+    """The parts of a field that is new or gone; a field without parts, or an element of a list, is its own only one."""
     one = after if before is ABSENT else before if after is ABSENT else None
-    if isinstance(one, Mapping) and one and path not in _SERVER - {()}:
+    is_element = bool(path) and isinstance(path[-1], Element)
+    if isinstance(one, Mapping) and one and not is_element and path not in _SERVER - {()}:
         for name in sorted(one):
             within = (*path, name)
             yield from _leaves(ABSENT, one[name], within) if before is ABSENT else _leaves(one[name], ABSENT, within)
@@ -143,6 +201,5 @@ def shown(value: Any) -> str:
     """
     if value is ABSENT or value is None:
         return "absent"
-    raw = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    text = IDENTITIES.sub(lambda match: match[0][:8] + "…".encode(), raw).decode()
+    text = IDENTITIES.sub(lambda match: match[0][:8] + "…".encode(), compact(value)).decode()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

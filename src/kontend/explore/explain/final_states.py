@@ -13,17 +13,18 @@ from typing import Any
 import orjson
 
 from kontend.cluster.state import State, Version
-from kontend.explore.explain.fields import ABSENT, changed_paths, content_of, object_name, text_of, value_at
+from kontend.explore.explain.fields import changed_paths, content_of, field_changes, object_name
 from kontend.explore.program.identities import IDENTITIES, VERSIONS
 from kontend.explore.program.masking import relative_body
 from kontend.kube.meta.names import Key
 from kontend.report.document import Difference
+from kontend.report.elements import joined
 
 _Pair = tuple[str, Version | None, Version | None]
 
 
 def differences(got: State, expected: State) -> tuple[Difference, ...]:
-    """The fields in which a final state differs from the expected one."""
+    """The fields in which a final state differs from the expected one; several fields of one element are one."""
     pairs = list(_pairs(got, expected))
     names = [(name, one, other) for name, one, other in pairs]
     left = _Names({_uid(one): name for name, one, _ in names if one is not None}, _renamed(pairs))
@@ -38,10 +39,8 @@ def differences(got: State, expected: State) -> tuple[Difference, ...]:
             continue
         if one.body == other.body:
             continue
-        old, new = right.shown(other), left.shown(one)
-        for path in changed_paths(old, new):
-            got_value, wanted = value_at(new, path), value_at(old, path)
-            differences.append(Difference(name, text_of(path), _json(got_value), _json(wanted)))
+        changes = joined(field_changes(right.shown(other), left.shown(one)))
+        differences += [Difference(name, change.path, change.after, change.before) for change in changes]
     return tuple(differences)
 
 
@@ -132,7 +131,3 @@ def _outline(obj: dict[str, Any]) -> dict[str, Any]:
     }
     rest = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind", "metadata")}
     return {**({"metadata": metadata} if metadata else {}), **rest}
-
-
-def _json(value: Any) -> Any:
-    return None if value is ABSENT else value

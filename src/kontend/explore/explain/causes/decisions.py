@@ -7,6 +7,7 @@ reconcile ended before the last change of what it had read, nothing ran it again
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -16,20 +17,22 @@ from kontend.explore.explain.causes.cause import call_text, changed_text, creati
 from kontend.explore.explain.causes.memories import remembered, start_of
 from kontend.explore.explain.causes.outdated import line_of, missed, what_was_read
 from kontend.explore.explain.fields import (
+    ABSENT,
     changed_paths,
     content_of,
-    field_changes,
     named,
     object_name,
     short_name,
     shown,
     text_of,
     value_at,
+    value_of,
 )
 from kontend.explore.explain.trail import Part, Reconcile, Seen, Taken, Trail
 from kontend.explore.program.identities import IDENTITIES
 from kontend.explore.properties.overwrites import Path
 from kontend.report.document import Difference
+from kontend.report.elements import LITTLE, rank
 from kontend.report.inspection import overlaps
 from kontend.runtime.source_location import SourceLocation
 
@@ -97,14 +100,27 @@ def _decision_of(
 def was_right(trail: Trail, difference: Difference) -> bool:
     """A field had its good value for a while: what is wrong is a later write, and none is missing."""
     return bool(difference.path) and any(
-        object_name(content_of(change.new)) == difference.object
-        and any(
-            (written.path, written.after) == (difference.path, difference.expected)
-            for written in field_changes(content_of(change.old), content_of(change.new))
-        )
-        for _, _, change in trail.changes()
-        if change.old is not None and change.new is not None
+        makes_right(change, difference) for _, _, change in trail.changes() if change.old is not None
     )
+
+
+def makes_right(change: Change, difference: Difference) -> bool:
+    """A change gives a field its good value."""
+    return (
+        change.new is not None
+        and object_name(content_of(change.new)) == difference.object
+        and _is_right(change.new, difference)
+        and (change.old is None or not _is_right(change.old, difference))
+    )
+
+
+def _is_right(version: Version, difference: Difference) -> bool:
+    """A field has its good value; of an element the fields that decide count."""
+    value, expected = value_of(content_of(version), difference.path), difference.expected
+    if not isinstance(expected, Mapping):
+        return bool(value == (ABSENT if expected is None else expected))
+    deciding = {name: item for name, item in expected.items() if rank(name) < LITTLE}
+    return bool(deciding) and all(value_of(value, name) == item for name, item in deciding.items())
 
 
 def _reconciles(trail: Trail, maker: Reconcile) -> list[Reconcile]:

@@ -13,14 +13,13 @@ from typing import Final
 
 from kontend.cluster.state import Change
 from kontend.explore.explain.causes.cause import Cause, changed_text
-from kontend.explore.explain.causes.decisions import Decision, decision_against, was_right
+from kontend.explore.explain.causes.decisions import Decision, decision_against, makes_right, was_right
 from kontend.explore.explain.causes.disturbances import LEVEL, disturbance, misses_own_write, perturbing
 from kontend.explore.explain.causes.outdated import line_of
 from kontend.explore.explain.causes.writes import cause_of_refusal, cause_of_write
 from kontend.explore.explain.fields import (
     changed_paths,
     content_of,
-    field_changes,
     object_name,
     short_name,
     shown,
@@ -30,6 +29,7 @@ from kontend.explore.explain.trail import Part, Reconcile, Taken, Trail
 from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.kube.meta.names import Key
 from kontend.report.document import Difference
+from kontend.report.elements import is_element, without_key
 from kontend.report.inspection import overlaps
 from kontend.runtime.source_location import SourceLocation
 
@@ -89,8 +89,13 @@ def without_good_run(trail: Trail, sentence: str) -> Cause:
 
 def _outcome(difference: Difference) -> str:
     name = short_name(difference.object)
+    got, expected = (shown(without_key(difference.path, content)) for content in (difference.got, difference.expected))
+    if is_element(difference.path) and difference.got is None:
+        return f"{name} ends without {difference.path}, which should be {expected}"
+    if is_element(difference.path) and difference.expected is None:
+        return f"{name} ends with {difference.path} = {got}, which should not be there"
     if difference.path:
-        return f"{name} ends with {difference.path} = {shown(difference.got)} instead of {shown(difference.expected)}"
+        return f"{name} ends with {difference.path} = {got} instead of {expected}"
     return f"{name} is {'left over' if difference.got is not None else 'missing'} in the end"
 
 
@@ -195,15 +200,7 @@ def _last_one_wins(trail: Trail, good: Trail, difference: Difference) -> Cause |
     earlier = [
         (taken, part)
         for taken, part, change in trail.changes()
-        if taken.number < last[0].number
-        and change.new is not None
-        and object_name(content_of(change.new)) == difference.object
-        and any(
-            field_change.path == difference.path and field_change.after == difference.expected
-            for field_change in field_changes(
-                content_of(change.old) if change.old is not None else None, content_of(change.new)
-            )
-        )
+        if taken.number < last[0].number and makes_right(change, difference)
     ]
     mine, wrote = last[0].reconcile, earlier[-1][0].reconcile if earlier else None
     if (
