@@ -33,7 +33,7 @@ def clash_of(trail: Trail, taken: Taken, part: Part, fault: Fault) -> Cause:
     """The cause of a clash: both writes, with their values and versions."""
     change, base = fault.change, fault.base
     other = _other_write(trail, taken, fault)
-    fix = fix_of_fault(trail.model.scenario.guards, part, fault)
+    fix = fix_of_fault(trail, taken, part, fault)
     culprits = (other.number, taken.number) if other is not None else (taken.number,)
     if base is None or fault.property == BuiltIn.OBSERVED_GENERATION:
         return Cause(fault.sentence, culprits, fix, part.line)

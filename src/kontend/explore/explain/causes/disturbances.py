@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kontend.explore.explain.causes.cause import call_text, changed_text
-from kontend.explore.explain.causes.outdated import stale_read
+from kontend.explore.explain.causes.outdated import is_restarted, stale_read
 from kontend.explore.explain.causes.perturbations import perturbation
 from kontend.explore.explain.trail import Taken, Trail
 from kontend.explore.model.environment.faults import OPTIONAL, TEXTS
@@ -69,10 +69,15 @@ def disturbance(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceL
 
 
 def misses_own_write(trail: Trail, taken: Taken) -> bool:
-    """A step is a stale read that misses a write of the same instance."""
-    read = stale_read(trail, taken)
+    """A step is a stale read that misses a write of the same instance, which has not been restarted since."""
+    read, instance = stale_read(trail, taken), taken.step.instance
     writer = read[1].reconcile if read is not None else None
-    return writer is not None and writer.instance == taken.step.instance
+    return (
+        read is not None
+        and writer is not None
+        and writer.instance == instance
+        and not is_restarted(trail, instance, read[1].number, taken.number)
+    )
 
 
 def _crash(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceLocation | None]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import linecache
+import re
 from typing import Final
 
 from kontend.cluster.state import Change
+from kontend.explore.explain.causes.guarding import locks
 from kontend.explore.explain.fields import content_of, object_name, short_name
-from kontend.explore.explain.trail import Part, Seen
+from kontend.explore.explain.trail import Part, Seen, Taken, Trail
 from kontend.explore.program.progress import Failure
+from kontend.explore.properties.authors import author_of
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.overwrites import Path
 from kontend.explore.properties.writes import Fault
@@ -21,9 +25,12 @@ FIX_OF_REFUSAL: Final = (
     "read; or re-read with api.live.get before the second attempt"
 )
 _DELETES: Final = ("delete", "deletecollection")
+#: A patch whose content the code gives whole.
+_GIVEN: Final = re.compile(r"\b(merge_patch|strategic_merge_patch|raw)\(")
+_UNLOCKED: Final = re.compile(r"\bmutate_status\(.*\block=False\b")
 
 
-def fix_of_fault(guards: Guards, part: Part, fault: Fault) -> str:
+def fix_of_fault(trail: Trail, taken: Taken, part: Part, fault: Fault) -> str:
     """The change that prevents a write from clashing with another."""
     call = part.call
     assert call is not None
@@ -36,42 +43,91 @@ def fix_of_fault(guards: Guards, part: Part, fault: Fault) -> str:
         )
     if fault.property == BuiltIn.WRONG_OWNER:
         return "compare uids before the delete: is_controlled_by(child, owner) with the owner that was read"
+    old = fault.change.old
+    author = author_of(old, fault.path) if old is not None else ""
+    return fix_of_blind_write(trail, taken, part, fault.path, author=author)
+
+
+def fix_of_blind_write(trail: Trail, taken: Taken, part: Part, path: Path = (), *, author: str = "") -> str:
+    """The change that makes the server refuse a write that was made from an old version.
+
+    ``path`` is the field, and ``author`` the field manager that had written it.
+    """
+    call = part.call
+    assert call is not None
     if call.verb in _DELETES:
-        guard = "" if guards.delete_preconditions else " (the guard delete_preconditions, which is off, does that)"
-        return f'delete with a uid precondition: api.delete(obj, uid=obj["metadata"]["uid"]){guard}; {_CONFLICT}'
-    return fix_of_blind_write(guards, call, fault.path)
-
-
-def fix_of_blind_write(guards: Guards, call: Call, path: Path = ()) -> str:
-    """The change that makes the server refuse a write that was made from an old version; ``path`` is the field."""
-    status = call.subresource == "status"
+        return _locked_delete(call, guarded=locks(trail, taken, part, "delete_preconditions"))
     if call.content_type.startswith("application/apply-patch"):
-        return "apply only the fields that this controller owns, without force=True: the server then refuses a conflict"
+        return _locked_apply(call, author)
     if call.content_type.startswith("application/json-patch"):
-        return f'test the version first: [{{"op": "test", "path": "/metadata/resourceVersion", ...}}, ...]; {_CONFLICT}'
+        operation = '{"op": "replace", "path": "/metadata/resourceVersion", "value": ...}'
+        return f"send the resourceVersion that was read in the patch, as {operation}; {_CONFLICT}"
     if call.verb == "update":
         return f"keep metadata.resourceVersion in the object that is updated; {_CONFLICT}"
-    safe = "mutate_status(api, obj, change)" if status else "mutate_spec(api, obj, change)"
-    merged = ", which also merges conditions by type" if status and "conditions" in path else ""
-    guard = (
-        "" if guards.locked_status or not status else " (the guard locked_status, which is off, makes that the default)"
+    return _locked_patch(part, call, path, guarded=locks(trail, taken, part, "locked_status"))
+
+
+def _locked_delete(call: Call, *, guarded: bool) -> str:
+    guard = " (the guard delete_preconditions, which is off, does that)" if guarded else ""
+    each = "a selector cannot do that: list, and " if call.verb == "deletecollection" else ""
+    return f'{each}delete with a uid precondition: api.delete(obj, uid=obj["metadata"]["uid"]){guard}; {_CONFLICT}'
+
+
+def _locked_apply(call: Call, author: str) -> str:
+    """Field managers keep different writers apart; those that share one need the version."""
+    query = dict(call.query)
+    if query.get("force") == "true" and author != query.get("fieldManager"):
+        return (
+            "apply only the fields that this controller owns, with force=False: the server then refuses, with 409 "
+            "Conflict, to change those of another field manager"
+        )
+    return (
+        "put metadata.resourceVersion of the object that was read into the one that is applied, because nothing else "
+        f"keeps apart writes of one field manager; {_CONFLICT}"
     )
-    return f"lock the patch: merge_from(base, lock=True){guard}, or write with {safe}{merged}; {_CONFLICT}"
+
+
+def _locked_patch(part: Part, call: Call, path: Path, *, guarded: bool) -> str:
+    status = call.subresource == "status"
+    safe = "mutate_status(api, obj, change)" if status else "mutate_spec(api, obj, change)"
+    if call.subresource == "scale":
+        return f"api.scale sends no resourceVersion: write spec.replicas with {safe}; {_CONFLICT}"
+    if status and "conditions" in path:
+        safe = "patch_conditions(api, obj, conditions), which merges them by type"
+    line = linecache.getline(part.line.file, part.line.line) if part.line is not None else ""
+    if _UNLOCKED.search(line):
+        return f"leave out lock=False, so that the patch carries the resourceVersion that was read; {_CONFLICT}"
+    lock = "lock the patch: merge_from(base, lock=True)"
+    if guarded:
+        lock += " (the guard locked_status, which is off, makes that the default)"
+    elif _GIVEN.search(line):
+        lock = "lock the patch: put metadata.resourceVersion of the object that was read into it"
+    elif "merge_from(" not in line:
+        lock += ", or metadata.resourceVersion of the object that was read in a patch of your own"
+    return f"{lock}, or write with {safe}; {_CONFLICT}"
 
 
 def fix_of_stale_read(
-    guards: Guards, part: Part, seen: Seen, change: Change, *, own: bool, read: str = "", sibling: bool = False
+    guards: Guards,
+    part: Part,
+    seen: Seen,
+    change: Change,
+    *,
+    own: bool,
+    restarted: bool = False,
+    read: str = "",
+    sibling: bool = False,
 ) -> str:
     """The change that prevents a write from resting on an outdated read.
 
-    ``own``: the writer did not see its own earlier write. ``read``: the line of the read. ``sibling``: another
-    instance of the same controller made the change.
+    ``own``: the writer did not see its own earlier write; ``restarted``: it was restarted in between, and knows nothing
+    of that write. ``read``: the line of the read. ``sibling``: another instance of the same controller made the change.
     """
     call, version = part.call, change.new or change.old
     assert call is not None
     assert version is not None
     name = short_name(object_name(content_of(version)))
-    if own and seen.call.cached and not guards.read_your_writes:
+    if own and not restarted and seen.call.cached and not guards.read_your_writes:
         named = ", or derive the name of the new object from its owner, so that a second create is refused"
         return (
             "switch on the guard read_your_writes (it is off in this scenario): a cached read then waits until the "

@@ -42,7 +42,7 @@ def outdated_read(trail: Trail, taken: Taken, part: Part) -> Cause | None:
             f", and the server accepted the {write.call.verb} of {name_of(change)} by {writer} in step "
             f"{accepted.number} without a conflict"
         )
-        fix = fix_of_blind_write(guards, write.call)
+        fix = fix_of_blind_write(trail, accepted, write)
         return Cause(sentence, tuple(sorted({other.number, accepted.number})), fix, write.line)
     line = line_of(trail, seen)
     programs = trail.model.programs
@@ -52,8 +52,25 @@ def outdated_read(trail: Trail, taken: Taken, part: Part) -> Cause | None:
         and programs[other.reconcile.instance] is programs[taken.reconcile.instance]
     )
     read = f", at {line.short}" if line is not None else ""
-    fix = fix_of_stale_read(guards, part, seen, change, own=own, read=read, sibling=sibling)
+    fix = fix_of_stale_read(
+        guards,
+        part,
+        seen,
+        change,
+        own=own,
+        restarted=is_restarted(trail, taken.reconcile.instance, other.number, seen.step),
+        read=read,
+        sibling=sibling,
+    )
     return Cause(sentence, tuple(sorted({other.number, taken.number})), fix, part.line)
+
+
+def is_restarted(trail: Trail, instance: int, first: int, last: int) -> bool:
+    """An instance was restarted or replaced between two steps: it no longer knows its own writes."""
+    return any(
+        taken.step.instance == instance and taken.step.action in ("crash", "depose")
+        for taken in trail.steps[first : last - 1]
+    )
 
 
 def _blind_write(trail: Trail, taken: Taken, other: Taken, change: Change) -> tuple[Taken, Part] | None:
