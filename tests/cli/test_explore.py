@@ -30,6 +30,43 @@ def test_bounds_of_the_command_line_are_kept_with_the_counterexample(
         assert violation["sentence"] in " ".join(capsys.readouterr().out.split())
 
 
+_MAKES = """
+from kontend import Controller
+from kontend.explore import Bounds, Scenario
+
+
+class Makes(Controller):
+    kind = "Secret/v1"
+
+    async def reconcile(self, request, api):
+        if not await api.live.list("ConfigMap/v1", namespace=request.namespace):
+            for kind in ("ConfigMap", "ServiceAccount"):
+                metadata = {"generateName": "made-", "namespace": request.namespace}
+                await api.create({"apiVersion": "v1", "kind": kind, "metadata": metadata})
+
+
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "default"}}
+both = Scenario([Makes()], objects=[SECRET], bounds=Bounds(concurrent=2))
+"""
+
+
+def test_a_counterexample_with_a_fault_comes_with_the_way_to_one_without(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "makes.py"
+    file.write_text(_MAKES)
+    command = ["explore", str(file), "--one-process", "--failures", str(tmp_path)]
+    hint = "Without faults: the same command with --faults 0 looks for runs that need none\n"
+    assert main(command) == 1
+    out = capsys.readouterr().out
+    assert "Perturbed by a response that is lost in step 3." in out
+    assert out.endswith(hint)
+    assert main([*command, "--faults", "0"]) == 1
+    out = capsys.readouterr().out
+    assert "while another one is in flight" in out
+    assert hint not in out
+
+
 def test_a_search_that_was_cut_short_is_undecided(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", EXAMPLE, "--scenario", "locked", "--states", "5", "--one-process"]) == 3
     assert (

@@ -26,6 +26,7 @@ from kontend.executors.names import BadExecutor
 from kontend.explore.explain.lines import relative_name
 from kontend.explore.explain.results import explained_documents, scenario_result
 from kontend.explore.exploring import STRATEGIES, SearchOptions, explore
+from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.model.model import Model
 from kontend.explore.planned.perturbations import PERTURBATIONS, only, unperturbed
 from kontend.explore.planned.plan import Plan, load_plan, plan_of
@@ -97,7 +98,9 @@ def run(argv: Sequence[str]) -> int:
             write(answer(name, verdict, expected, verbose=options.verbose))
     else:
         for name, verdict in verdicts.items():
-            write(shown_inputs(targets[name]) + _text(name, verdict, files[name], verbose=options.verbose))
+            planned = options.plan is not None or targets[name].plan is not None
+            text = _text(name, verdict, files[name], verbose=options.verbose, planned=planned)
+            write(shown_inputs(targets[name]) + text)
     if expected:
         return exit_code(verdicts, expected)
     if any(verdict.violations for verdict in verdicts.values()):
@@ -243,7 +246,7 @@ def _bounds(bounds: Bounds, given: dict[str, Any], options: Namespace) -> Bounds
     return changed
 
 
-def _text(name: str, verdict: Verdict, files: list[str], *, verbose: bool) -> str:
+def _text(name: str, verdict: Verdict, files: list[str], *, verbose: bool, planned: bool) -> str:
     lines = [f"{name}:", verdict.text(verbose=verbose, width=columns())]
     shown = {slug(document) for document in grouped(verdict.documents)}
     for path, document in zip(files, verdict.documents, strict=True):
@@ -254,7 +257,14 @@ def _text(name: str, verdict: Verdict, files: list[str], *, verbose: bool) -> st
             lines.append(f"Look closer: kontend inspect {path}")
         if document.token:
             lines.append(f'Or in a test: @reproduce("{document.token}")')
+    if not planned and any(_has_fault(document) for document in verdict.documents if slug(document) in shown):
+        lines.append("Without faults: the same command with --faults 0 looks for runs that need none")
     return "\n".join(lines) + "\n"
+
+
+def _has_fault(document: Document) -> bool:
+    """A counterexample with a fault: the search shows the shortest one, and there may be one without."""
+    return any(step.action in OPTIONAL for step in document.steps)
 
 
 def _document(verdict: Verdict, files: list[str]) -> dict[str, Any]:
