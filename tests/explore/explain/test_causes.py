@@ -21,7 +21,8 @@ from kontend.explore.explain.steps import StepWriter
 from kontend.explore.explain.trail import Trail
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step
-from kontend.kube.errors import ApiError
+from kontend.explore.scenario_files import scenarios_in
+from kontend.kube.errors import ApiError, Conflict
 from kontend.kube.meta.names import Key
 from kontend.predicates import GenerationChanged
 from kontend.report.document import Document
@@ -30,6 +31,7 @@ from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request
 
+ROOT = Path(__file__).parents[3]
 WIDGET_KEY = Key("default", "w")
 OLD = {**WIDGET, "spec": {"old": True}}
 
@@ -109,6 +111,15 @@ def test_a_wrong_object_is_told_apart_by_its_uid() -> None:
     assert violation.culprits == (2, 5)
     assert violation.fix is not None
     assert "uid precondition" in violation.fix.text
+
+
+def test_a_wrong_owner_comes_with_the_moment_of_the_read() -> None:
+    document = _explained(scenarios_in(str(ROOT / "zoo" / "rabbitmq_648.py"))["buggy"], "wrong owner")
+    deleted = document.violation.culprits[-1]
+    read = max(step.number for step in document.steps if step.call is not None and step.call.cached)
+    assert document.violation.sentence.endswith(
+        f", which is gone; it read that in step {read}, from its cache, and deleted in step {deleted}"
+    )
 
 
 # Outdated reads
@@ -193,7 +204,7 @@ def test_a_diverged_final_state_is_shown_against_the_expected_one() -> None:
     assert (difference.object, difference.path) == ("Widget.example.com/v1 default/w", 'status.signed["first"]')
     assert (difference.got, difference.expected) == (None, "first")
     assert document.violation.sentence.startswith(
-        'Widget default/w ends with status.signed["first"] = absent instead of'
+        'Widget default/w ends without "first" in status.signed: second wrote status.signed of Widget default/w without'
     )
     assert document.baseline is not None
     assert document.baseline[0] == document.steps[0]
@@ -287,12 +298,9 @@ class Records(Controller):
 @pytest.mark.parametrize(
     ("faults", "text"),
     [
-        (
-            {"lost": 1, "failed": 0, "crashes": 0},
-            "create ConfigMap/v1 in default of records is carried out, and ",
-        ),
+        ({"lost": 1, "failed": 0, "crashes": 0}, " by records was lost (step 3), after the server had carried it out"),
         ({"lost": 0, "failed": 0, "crashes": 1}, "records crashed in step "),
-        ({"lost": 0, "failed": 1, "crashes": 0}, "patch Widget.example.com/v1 default/w/status of records "),
+        ({"lost": 0, "failed": 1, "crashes": 0}, "the patch of Widget default/w/status by records failed with "),
     ],
 )
 def test_a_fault_is_named_with_what_had_been_done_by_then(faults: Any, text: str) -> None:
@@ -305,7 +313,7 @@ def test_a_fault_is_named_with_what_had_been_done_by_then(faults: Any, text: str
     assert len(violation.culprits) >= 2
     if faults["crashes"]:
         assert ", after it had created ConfigMap default/c-" in violation.sentence
-        assert "and before its next call, patch Widget.example.com/v1 default/w/status" in violation.sentence
+        assert "and before its next call, the patch of Widget default/w/status" in violation.sentence
 
 
 class Marks(Controller):
@@ -509,9 +517,7 @@ def test_a_conflict_that_is_dropped_is_named_with_the_write_that_caused_it() -> 
     assert violation.sentence.startswith(
         'Widget default/w ends with status.phase = absent instead of "Ready": the server '
     )
-    assert (
-        "refused patch Widget.example.com/v1 default/w/status of drops with 409 Conflict (step " in violation.sentence
-    )
+    assert "refused the patch of Widget default/w/status by drops with 409 Conflict (step " in violation.sentence
     assert (
         "because user had changed spec.a of Widget default/w from absent to 1 at resourceVersion 4"
         in violation.sentence
@@ -561,6 +567,91 @@ def test_the_read_of_a_write_that_is_refused_is_shown_and_named() -> None:
     lines = list(trace_lines(document.steps, document.violation))
     assert any(f" {read.number}  drops  get Widget default/w: version 3" in line for line in lines)
     assert sum("no-op reconcile" in line for line in lines) == 1  # of the reconciles after the refusal
+
+
+class TriesAgain(Controller):
+    """Connects to the size that it has read, and after a conflict stores that for the newer generation."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Connect."""
+        widget = await api.get(self.kind, request)
+        size, generation = widget["spec"].get("size"), widget["metadata"]["generation"]
+        if (widget.get("status") or {}).get("observed") == generation:
+            return
+        try:
+            widget["status"] = {"connected": size, "observed": generation}
+            await api.status.update(widget)
+        except Conflict:
+            latest = await api.live.get(self.kind, request)
+            latest["status"] = {"connected": size, "observed": latest["metadata"]["generation"]}
+            await api.status.update(latest)
+
+
+def test_a_second_attempt_after_a_conflict_is_at_fault_itself() -> None:
+    widget = {**WIDGET, "spec": {"size": 1}}
+    scenario = _of(TriesAgain(), objects=[widget], actions=[update(widget, spec={"size": 2})], lag=1)
+    document = _explained(scenario, "diverged")
+    violation = document.violation
+    assert "; the reconcile then wrote status.connected = 1 to Widget default/w (step 6)" in violation.sentence
+    assert violation.culprits == (1, 4, 6)
+    assert violation.fix is not None
+    assert violation.fix.text.startswith("after a conflict compute all that is written from what is read then")
+    assert violation.fix.line is not None
+    assert violation.fix.line.text == "await api.status.update(latest)"
+
+
+class NewPod(Controller):
+    """Sets a size at the start, whatever is there."""
+
+    kind = KIND
+    predicates: ClassVar[Mapping[str, Any]] = {KIND: GenerationChanged()}
+    size = 2
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Set."""
+        metadata = {"name": "sized", "namespace": request.namespace, "annotations": {"by": str(self.size)}}
+        data = {"size": str(self.size)}
+        await api.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}, manager="pods")
+
+
+class OldPod(NewPod):
+    """Sets the size of an older version."""
+
+    size = 1
+
+
+def test_a_property_that_held_before_the_last_write_names_that_write() -> None:
+    def is_new(cluster: Cluster) -> bool:
+        return [config["data"]["size"] for config in cluster.list("ConfigMap/v1")] == ["2"]
+
+    scenario = _of(NewPod(), OldPod(), properties=[eventually(is_new)])
+    violation = _explained(scenario, "is_new").violation
+    assert violation.sentence.endswith(
+        '; it held until oldpod changed data.size of ConfigMap default/sized from "2" to "1" (step 4), which newpod '
+        "had written in step 2"
+    )
+    assert violation.culprits == (2, 4)
+    assert violation.fix is not None
+    assert violation.fix.text.startswith("let only one of newpod and oldpod write ConfigMap default/sized; or ")
+
+
+class CreatesAgain(Controller):
+    """Creates a ConfigMap that is there already."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Create."""
+        metadata = {"name": "c", "namespace": request.namespace}
+        await api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+
+
+def test_a_create_that_is_refused_is_shown_with_its_name() -> None:
+    there = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
+    document = _explained(_of(CreatesAgain(), objects=[WIDGET, there]), "fails forever")
+    assert "create ConfigMap default/c: 409 AlreadyExists" in render(document)
 
 
 class Looks(Controller):

@@ -49,7 +49,10 @@ def test_an_object_that_stands_for_others_is_named_with_the_read_that_trusts_it(
     bounds = Bounds(lag=0, faults=1, lost=1, failed=0, crashes=0)
     document = _diverged(Scenario([Pairs()], crds=[CRD], objects=[WIDGET], bounds=bounds))
     violation = document.violation
-    assert violation.sentence.startswith("ConfigMap default/second is missing in the end: create ConfigMap/v1 default/")
+    assert violation.sentence.startswith(
+        "ConfigMap default/second is missing in the end: the response to the create of ConfigMap default/first by "
+        "pairs was lost (step 3), after the server had carried it out; "
+    )
     assert (
         "pairs ran again in steps 4 to 6 and did not create ConfigMap default/second at test_decisions.py:"
         in violation.sentence
@@ -217,7 +220,7 @@ def test_a_create_that_is_refused_and_ends_the_reconcile_is_named() -> None:
     assert "with 409 AlreadyExists in step 5, because of step 2" in violation.sentence
     assert violation.culprits == (2, 5)
     assert violation.fix is not None
-    assert violation.fix.text.startswith("take AlreadyExists for a find")
+    assert violation.fix.text.startswith("treat AlreadyExists as found")
     assert violation.fix.line is not None
     assert violation.fix.line.text.strip() == "await api.create(config)"
 

@@ -177,7 +177,7 @@ def observed_first(cluster: Cluster) -> bool:
 def test_an_error_that_is_dropped_is_named_with_the_write_that_follows() -> None:
     bounds = Bounds(lag=0, faults=1, failed=1, crashes=0, lost=0)
     violation = _explained(_of(Drops(), bounds=bounds, properties=[always(observed_first)]), "observed_first")
-    assert "of the same reconcile failed in step 3, and the reconcile went on" in violation.sentence
+    assert "in the same reconcile failed in step 3, and the reconcile went on" in violation.sentence
     assert violation.culprits == (3, 4)
     assert _fix(violation)[0].startswith("let the error end the reconcile")
 

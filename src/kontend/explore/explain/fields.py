@@ -137,8 +137,8 @@ def _is(item: Any, element: Element) -> bool:
 def changed_paths(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Path]:
     """The paths of the fields that differ, down to the leaves of what was added or removed.
 
-    An element of a list that was added or removed is one field. Those of one object or element that decide come first,
-    and stamps of the time and messages after all others.
+    An element of a list that was added or removed is one field. Those of one object or element that decide come first;
+    metadata, messages and stamps of the time come last.
     """
     paths: list[Path] = []
     for path in dict.fromkeys(_up_to_element(old, new, path) for path in changed(old, new)):
@@ -152,8 +152,8 @@ def _rank(path: Path) -> int:
     return rank(str(path[-1])) if path and not isinstance(path[-1], Element) else 0
 
 
-def _says_little(path: Path) -> bool:
-    return _rank(path) >= LITTLE
+def _says_little(path: Path) -> tuple[bool, bool]:
+    return _rank(path) >= LITTLE, path[:1] == ("metadata",)
 
 
 def _up_to_element(old: Any, new: Any, path: Path) -> Path:

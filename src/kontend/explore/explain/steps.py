@@ -8,7 +8,7 @@ from typing import Any, Final
 from kontend.cluster.state import Change, Version
 from kontend.explore.explain.fields import content_of, field_changes, named, number_of, object_name
 from kontend.explore.explain.lines import SourceLines
-from kontend.explore.explain.trail import Part, Reconcile, Seen, Taken, Trail
+from kontend.explore.explain.trail import Part, Reconcile, Seen, Taken, Trail, target_of
 from kontend.explore.model.state.world import NOT_STARTED, World
 from kontend.explore.model.views.cached_reads import viewed
 from kontend.kube.meta.names import Key
@@ -218,7 +218,7 @@ def _base(taken: Taken, change: Change) -> tuple[int | None, int | None]:
 
 
 def _call(call: ApiCall) -> Call:
-    return Call(call.verb, call.kind, call.namespace, call.name, call.subresource, call.cached)
+    return Call(call.verb, call.kind, call.namespace, target_of(call).name, call.subresource, call.cached)
 
 
 def _response(actor: str, part: Part) -> str:

@@ -19,13 +19,30 @@ from kontend.explore.model.state.world import NOT_STARTED, InFlight, MetVersion,
 from kontend.explore.model.step import Step, Transition
 from kontend.explore.model.views.cached_reads import viewed
 from kontend.explore.problems import BadScenario
-from kontend.explore.program.symbols import bind_call
+from kontend.explore.program.symbols import bind_call, uuid_token
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
 from kontend.runtime.source_location import SourceLocation
 
 #: Actions in which an in-flight reconcile gets the response to its call.
 _RESPONDS: Final = ("call", "start")
+
+
+#: The start of every uuid that stands for one that is not known before the call.
+_UUID: Final = uuid_token(0).rpartition("-")[0]
+
+
+def target_of(call: Call) -> Key:
+    """The key of the object of a call: the body of a create has the name; empty where the server makes one up.
+
+    >>> target_of(Call("create", "Secret/v1", "default", body=b'{"metadata": {"name": "s"}}'))
+    Key(namespace='default', name='s')
+    """
+    if call.verb != "create" or call.name:
+        return call.key
+    metadata = (orjson.loads(call.body).get("metadata") if call.body else None) or {}
+    name = metadata.get("name") or ""
+    return Key(call.namespace, "" if _UUID in name else name)
 
 
 @dataclass(frozen=True, slots=True)

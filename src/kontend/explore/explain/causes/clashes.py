@@ -15,7 +15,7 @@ from kontend.explore.explain.fields import ABSENT, content_of, number_of, shown,
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.judge import sole_manager
-from kontend.explore.properties.overwrites import Path
+from kontend.explore.properties.overwrites import Element, Path
 from kontend.explore.properties.writes import Fault, faults_of_writes
 
 
@@ -35,8 +35,10 @@ def clash_of(trail: Trail, taken: Taken, part: Part, fault: Fault) -> Cause:
     other = _other_write(trail, taken, fault)
     fix = fix_of_fault(trail, taken, part, fault)
     culprits = (other.number, taken.number) if other is not None else (taken.number,)
+    if fault.property == BuiltIn.WRONG_OWNER:
+        return Cause(f"{fault.sentence}{_moment_of_owner(taken, change)}", culprits, fix, part.line)
     if base is None or fault.property == BuiltIn.OBSERVED_GENERATION:
-        return Cause(fault.sentence, culprits, fix, part.line)
+        return Cause(f"{fault.sentence} (step {taken.number})", culprits, fix, part.line)
     writer = trail.actor(taken)
     read = _read_in(taken, change, base)
     if fault.property == BuiltIn.WRONG_OBJECT:
@@ -58,6 +60,8 @@ def _did(fault: Fault) -> str:
     value = value_at(content_of(change.new), path) if change.new is not None else ABSENT
     if value is ABSENT:
         return f"removed {text_of(path)} of {name}"
+    if path and isinstance(path[-1], Element) and not path[-1].key:
+        return f"added {path[-1]} to {text_of(path[:-1])} of {name}"
     return f"wrote {text_of(path)} = {shown(value)} to {name}"
 
 
@@ -84,6 +88,21 @@ def _wrong_object(trail: Trail, writer: str, change: Change, base: Version, read
         f"{writer} {did} {name_of(change)} with uid {_uid(change.old)}, which {creator} under the same name; {writer} "
         f"meant the one with uid {_uid(base)} and resourceVersion {version}{read}, which is gone"
     )
+
+
+def _moment_of_owner(taken: Taken, change: Change) -> str:
+    """Says when the earlier owner was read, in the reconcile that deletes a child of the present one."""
+    assert change.old is not None
+    names = {owner.get("name") for owner in content_of(change.old)["metadata"].get("ownerReferences") or ()}
+    reads = [
+        seen
+        for seen in (taken.reconcile.reads if taken.reconcile is not None else ())
+        if any(key.name in names and version is not None for key, version in seen.versions.items())
+    ]
+    if not reads:
+        return f" (step {taken.number})"
+    where = "from its cache" if reads[-1].call.cached else "from the server"
+    return f"; it read that in step {reads[-1].step}, {where}, and deleted in step {taken.number}"
 
 
 def _other_write(trail: Trail, taken: Taken, fault: Fault) -> Taken | None:

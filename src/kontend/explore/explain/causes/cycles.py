@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from kontend.explore.explain.causes.cause import Cause
+from kontend.explore.explain.causes.cause import Cause, call_text
 from kontend.explore.explain.fields import content_of, field_changes, number_of, object_name, short_name, shown
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.explore.model.model import Model
@@ -19,6 +19,7 @@ from kontend.explore.model.settling.restless import restless
 from kontend.explore.model.step import UNPERTURBED, Step
 from kontend.explore.search.repetition import form_of_state
 from kontend.report.document import FieldChange
+from kontend.report.elements import list_of
 from kontend.report.inspection import overlaps
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
@@ -202,13 +203,14 @@ def _refused_by_itself(trail: Trail, steps: str, refused: Taken, earlier: Taken)
         refused.parts[-1],
         next(earlier_part for earlier_part in earlier.parts if earlier_part.transition.changes),
     )
+    assert part.call is not None
     change = first.transition.changes[0]
     name = short_name(object_name(content_of(change.new or change.old)))  # type: ignore[arg-type]
     version = number_of(change.resource_version)
     sentence = (
-        f"{steps}: the server refuses {part.call} of {trail.actor(refused)} with 409 Conflict (step {refused.number}), "
-        f"because the same reconcile has changed {name} at resourceVersion {version} (step {earlier.number}) and goes "
-        "on with the copy from before; the reconcile fails, and begins again"
+        f"{steps}: the server refuses {call_text(part.call)} by {trail.actor(refused)} with 409 Conflict (step "
+        f"{refused.number}), because the same reconcile has changed {name} at resourceVersion {version} (step "
+        f"{earlier.number}) and goes on with the copy from before; the reconcile fails, and begins again"
     )
     at = f" at {first.line.short}" if first.line is not None else ""
     fix = (
@@ -251,4 +253,9 @@ def _described(write: WrittenField, writer: str) -> str:
     step = f"(step {write.taken.number})"
     if not change.path:
         return f"{writer} {'creates' if change.after else 'deletes'} {name} {step}"
+    scalars = list_of(change.path, change.before if change.after is None else change.after)
+    if scalars and change.after is None:
+        return f"{writer} removes {shown(change.before)} from {scalars} of {name} {step}"
+    if scalars and change.before is None:
+        return f"{writer} adds {shown(change.after)} to {scalars} of {name} {step}"
     return f"{writer} changes {change.path} of {name} from {shown(change.before)} to {shown(change.after)} {step}"

@@ -30,9 +30,9 @@ from kontend.explore.explain.fields import (
 )
 from kontend.explore.explain.trail import Part, Reconcile, Seen, Taken, Trail
 from kontend.explore.program.identities import IDENTITIES
-from kontend.explore.properties.overwrites import Path
+from kontend.explore.properties.overwrites import Element, Path
 from kontend.report.document import Difference
-from kontend.report.elements import LITTLE, rank
+from kontend.report.elements import LITTLE, list_of, rank
 from kontend.report.inspection import overlaps
 from kontend.runtime.source_location import SourceLocation
 
@@ -252,6 +252,8 @@ def _reading(
             f"in step {seen.step} it found no {short} (deleted in step {writer.number}), which the good run has there"
         )
         fix = f"do not take the absence of {short} for a sign that the rest is done: look at {it} itself"
+    elif isinstance(path[-1], Element) and mine is not None and theirs is not None:
+        return _reading_of_element(seen, path, mine, short, writer, it)
     else:
         assert mine is not None
         assert theirs is not None
@@ -265,6 +267,20 @@ def _reading(
         join = f"store {text_of(path)} and {difference.path} of {short} in one request; or " if together else ""
         fix = f"{join}do not take {field} for a sign that the rest is done: look at {it} itself, or write {field} last"
     return text, fix
+
+
+def _reading_of_element(seen: Seen, path: Path, mine: Version, short: str, writer: Taken, it: str) -> tuple[str, str]:
+    """Describes a read of a list that had an element more, or less, than in the good run."""
+    field = f"{path[-1]} in {text_of(path[:-1])} of {short}"
+    if value_at(content_of(mine), path) is ABSENT:
+        text = (
+            f"in step {seen.step} it found no {field} (removed in step {writer.number}), which the good run has there"
+        )
+        sign, last = f"the absence of {field}", f"remove {path[-1]} last"
+    else:
+        text = f"in step {seen.step} it found {field} (written in step {writer.number}), which the good run lacks there"
+        sign, last = field, f"write {path[-1]} last"
+    return text, f"do not take {sign} for a sign that the rest is done: look at {it} itself, or {last}"
 
 
 # What was refused
@@ -281,7 +297,7 @@ def _refused(trail: Trail, reconcile: Reconcile, ran: str) -> Decision | None:
         name = name_of(made[1]) if made is not None else "the object"
         text = f"the server refused {call_text(part.call)} with 409 AlreadyExists in step {taken.number}"
         text += f", because of step {made[0].number}" if made is not None else ""
-        fix = f"take AlreadyExists for a find: go on with what comes after the create of {name}, instead of ending here"
+        fix = f"treat AlreadyExists as found: go on with what comes after the create of {name}, instead of ending here"
         return Decision(f"{ran}: {text}", frozenset(steps), fix, part.line, reconcile)
     return None
 
@@ -297,6 +313,10 @@ def _span(reconcile: Reconcile) -> str:
 def _subject(difference: Difference) -> str:
     """The field or the object that is not as it should be."""
     name = short_name(difference.object)
+    element = difference.expected if difference.got is None else difference.got
+    scalars = list_of(difference.path, element)
+    if scalars:
+        return f"{shown(element)} in {scalars} of {name}"
     return f"{difference.path} of {name}" if difference.path else name
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from kontend.explore.explain.causes.cause import call_text, changed_text
+from kontend.explore.explain.causes.cause import FAILED, call_text, changed_text
 from kontend.explore.explain.causes.outdated import is_restarted, stale_read
 from kontend.explore.explain.causes.perturbations import perturbation
 from kontend.explore.explain.trail import Taken, Trail
-from kontend.explore.model.environment.faults import OPTIONAL, TEXTS
+from kontend.explore.model.environment.faults import OPTIONAL
+from kontend.explore.program.symbols import bind_call
 from kontend.runtime.source_location import SourceLocation
 
 _READ_LIVE: Final = (
@@ -61,9 +62,13 @@ def disturbance(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceL
     if action == "crash":
         return _crash(trail, taken)
     call = taken.parts[0].call
-    if call is not None and action in TEXTS:
-        done = f", after the server had {changed_text(changes[0])}" if changes else ""
-        text = f"{call_text(call)} of {trail.actor(taken)} {TEXTS[action]} (step {taken.number}){done}"
+    if call is not None and action in FAILED:
+        by = f"{call_text(call, changes[0] if changes else None)} by {trail.actor(taken)}"
+        text = f"{by} {FAILED[action]} (step {taken.number})"
+        if action == "lose":
+            made = changes and changes[0].old is not None and changes[0].new is not None
+            done = changed_text(changes[0]) if made else "carried it out"
+            text = f"the response to {by} was lost (step {taken.number}), after the server had {done}"
         return text, {taken.number}, _repeatable(call.verb) if action == "lose" else _ERRORS, taken.parts[0].line
     return f"the run is perturbed by {perturbation(taken)}", {taken.number}, "", None
 
@@ -100,9 +105,10 @@ def _crash(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceLocati
             steps.add(other.number)
             line = part.line
             verbs += [part.call.verb] if part.call is not None else []
-        if in_flight.node.text:
-            text += f" and before its next call, {in_flight.node.text[0]}"
-            verbs.append(in_flight.node.text[0].partition(" ")[0])
+        if in_flight.node.calls:
+            call = in_flight.node.calls[0]
+            text += f" and before its next call, {call_text(bind_call(call, in_flight.uuids))}"
+            verbs.append(call.verb)
     return text, steps, _repeatable(*verbs), line
 
 

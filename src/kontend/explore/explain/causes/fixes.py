@@ -24,6 +24,12 @@ FIX_OF_REFUSAL: Final = (
     "let the conflict end the reconcile (raise it, or return Result(requeue=True)), so that it runs again from a fresh "
     "read; or re-read with api.live.get before the second attempt"
 )
+#: For a conflict after which user code writes the same again.
+FIX_OF_SECOND_ATTEMPT: Final = (
+    "after a conflict compute all that is written from what is read then: let the conflict end the reconcile (raise "
+    "it, or return Result(requeue=True)), so that it starts again; or write only if what the first attempt rested on "
+    "is unchanged"
+)
 _DELETES: Final = ("delete", "deletecollection")
 #: A patch whose content the code gives whole.
 _GIVEN: Final = re.compile(r"\b(merge_patch|strategic_merge_patch|raw)\(")

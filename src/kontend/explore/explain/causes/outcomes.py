@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from kontend.cluster.state import Change
-from kontend.explore.explain.causes.cause import Cause, changed_text
+from kontend.explore.explain.causes.cause import Cause, changed_text, is_same, name_of
 from kontend.explore.explain.causes.decisions import Decision, decision_against, makes_right, was_right
 from kontend.explore.explain.causes.disturbances import LEVEL, disturbance, misses_own_write, perturbing
 from kontend.explore.explain.causes.outdated import line_of
@@ -27,9 +27,10 @@ from kontend.explore.explain.fields import (
 )
 from kontend.explore.explain.trail import Part, Reconcile, Taken, Trail
 from kontend.explore.model.environment.faults import OPTIONAL
+from kontend.explore.properties.judge import Judge
 from kontend.kube.meta.names import Key
 from kontend.report.document import Difference
-from kontend.report.elements import is_element, without_key
+from kontend.report.elements import is_element, list_of, without_key
 from kontend.report.inspection import overlaps
 from kontend.runtime.source_location import SourceLocation
 
@@ -66,8 +67,11 @@ def cause_of_final_state(trail: Trail, good: Trail, differences: Sequence[Differ
     )
 
 
-def without_good_run(trail: Trail, sentence: str) -> Cause:
+def without_good_run(trail: Trail, sentence: str, name: str) -> Cause:
     """A wrong final state where no good run is known: the writes that lead to it are all there is to say."""
+    broken = _broken_by(trail, name)
+    if broken is not None:
+        return _undone(trail, sentence, *broken)
     last = [(taken, change) for taken, _, change in trail.changes() if taken.reconcile is not None]
     if any(taken.transition.cost for taken in trail.steps):
         return Cause(f"{sentence}; no run near this one ends otherwise")
@@ -87,9 +91,47 @@ def without_good_run(trail: Trail, sentence: str) -> Cause:
     return Cause(sentence, tuple(sorted({taken.number, read.step})), _NOT_YET, line)
 
 
+def _broken_by(trail: Trail, name: str) -> _Write | None:
+    """The last write of a controller after which a property no longer held, which had held before."""
+    judge = Judge(trail.model)
+    at = judge.positions.get(name)
+    if at is None:
+        return None
+    held, breaking = judge.holds(trail.initial)[at], None
+    for taken in trail.steps:
+        holds = judge.holds(taken.after)[at]
+        if held and not holds:
+            breaking = next(((taken, part) for part in taken.parts if part.transition.changes), None)
+        held = holds
+    return breaking if breaking is not None and breaking[0].reconcile is not None else None
+
+
+def _undone(trail: Trail, sentence: str, taken: Taken, part: Part) -> Cause:
+    """A write that undoes what held: the property held before it."""
+    change = part.transition.changes[0]
+    writer, name = trail.actor(taken), name_of(change)
+    sentence += f"; it held until {writer} {changed_text(change)} (step {taken.number})"
+    earlier = [other for other, _, before in trail.changes() if other.number < taken.number and is_same(before, change)]
+    if not earlier or earlier[-1].reconcile is None or trail.actor(earlier[-1]) == writer:
+        fix = f"make sure before this write that what {name} already has is not newer than what is written"
+        return Cause(sentence, (taken.number,), fix, part.line)
+    author = trail.actor(earlier[-1])
+    sentence += f", which {author} had written in step {earlier[-1].number}"
+    fix = (
+        f"let only one of {author} and {writer} write {name}; or compare before this write which of the two is newer, "
+        "and lock it by the resourceVersion of what was compared"
+    )
+    return Cause(sentence, (earlier[-1].number, taken.number), fix, part.line)
+
+
 def _outcome(difference: Difference) -> str:
     name = short_name(difference.object)
     got, expected = (shown(without_key(difference.path, content)) for content in (difference.got, difference.expected))
+    scalars = list_of(difference.path, difference.expected if difference.got is None else difference.got)
+    if scalars and difference.got is None:
+        return f"{name} ends without {expected} in {scalars}"
+    if scalars and difference.expected is None:
+        return f"{name} ends with {got} in {scalars}, which should not be there"
     if is_element(difference.path) and difference.got is None:
         return f"{name} ends without {difference.path}, which should be {expected}"
     if is_element(difference.path) and difference.expected is None:
@@ -153,7 +195,7 @@ def _repeated(trail: Trail, good: Trail, difference: Difference) -> Cause | None
         )
         fix = (
             f"make this write repeatable: an entry in {short_name(difference.object)} for each owner, or a value "
-            "computed from what is there, instead of one that counts on; or record it in the owner before it is made"
+            "computed from what is there, instead of a counter; or record it in the owner before it is made"
         )
         return Cause(sentence, (first.number, again.number), fix, part.line)
     return None

@@ -11,6 +11,7 @@ from typing import Any
 
 from kontend.cluster.state import Change
 from kontend.explore.explain.causes.cause import (
+    FAILED,
     Cause,
     call_text,
     changed_text,
@@ -22,7 +23,7 @@ from kontend.explore.explain.causes.cause import (
 from kontend.explore.explain.causes.outdated import line_of
 from kontend.explore.explain.fields import changed_paths, content_of, number_of, object_name, short_name
 from kontend.explore.explain.trail import Part, Reconcile, Seen, Taken, Trail
-from kontend.explore.model.environment.faults import OPTIONAL, TEXTS
+from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.kube.meta.names import Key
 
 
@@ -107,7 +108,7 @@ def _went_on(trail: Trail, taken: Taken, writes: str) -> Cause | None:
         if not exists and other.step.action not in OPTIONAL and ": 409 Conflict" not in text:
             continue
         outcome = "was refused with 409 AlreadyExists" if exists else "failed"
-        sentence = f"{writes}: {call_text(call)} of the same reconcile {outcome} in step {other.number}"
+        sentence = f"{writes}: {call_text(call)} in the same reconcile {outcome} in step {other.number}"
         sentence += ", and the reconcile went on"
         line = other.parts[0].line
         if not exists:
@@ -155,7 +156,7 @@ def _earlier_spec(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause 
                 f"{trail.actor(other)} had {changed_text(changed)} (step {other.number})"
             )
             fix = (
-                f"compare status.observedGeneration of {short} with its metadata.generation, of what the last write "
+                f"compare status.observedGeneration of {short} with metadata.generation of what the last write "
                 "returned: a status of an earlier generation says nothing about this spec"
             )
             return Cause(sentence, tuple(sorted({other.number, taken.number})), fix, part.line)
@@ -222,11 +223,7 @@ def _unfinished(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause | 
         elif other.transition.failure is not None and earlier is not None and earlier is not taken.reconcile:
             if trail.model.programs[earlier.instance] is not mine or earlier.request != taken.reconcile.request:
                 continue
-            call = other.parts[-1].call
-            outcome = TEXTS.get(other.step.action) or f"failed: {other.transition.failure.text.partition(':')[0]}"
-            stopped = f"stopped in step {other.number}" + (
-                f", where {call_text(call)} {outcome}" if call is not None else ""
-            )
+            stopped = _stopped(other)
             done = _last_write(trail, other, taken.reconcile, earlier)
         else:
             continue
@@ -246,6 +243,16 @@ def _unfinished(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause | 
         line = next((other.line for other in wrote.parts if other.transition.changes), part.line)
         return Cause(sentence, tuple(sorted({wrote.number, taken.number})), fix, line)
     return None
+
+
+def _stopped(taken: Taken) -> str:
+    """Describes the step in which a reconcile failed."""
+    call, failure = taken.parts[-1].call, taken.transition.failure
+    assert failure is not None
+    if taken.step.action == "lose":
+        return f"stopped, because the response was lost (step {taken.number})"
+    outcome = FAILED.get(taken.step.action) or f"failed: {failure.text.partition(':')[0]}"
+    return f"stopped in step {taken.number}" + (f", where {call_text(call)} {outcome}" if call is not None else "")
 
 
 def _last_write(trail: Trail, stop: Taken, mine: Reconcile, earlier: Reconcile | None) -> tuple[Taken, Change] | None:

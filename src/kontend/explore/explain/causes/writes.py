@@ -7,13 +7,14 @@ or its reconcile had read something that has changed since (:mod:`~kontend.explo
 from __future__ import annotations
 
 from kontend.cluster.state import Change
-from kontend.explore.explain.causes.cause import Cause, changed_text, written_text
+from kontend.explore.explain.causes.cause import Cause, call_text, changed_text, written_text
 from kontend.explore.explain.causes.clashes import clash_of, faults_of
-from kontend.explore.explain.causes.fixes import FIX_OF_REFUSAL, fix_of_failure
+from kontend.explore.explain.causes.fixes import FIX_OF_REFUSAL, FIX_OF_SECOND_ATTEMPT, fix_of_failure
 from kontend.explore.explain.causes.outdated import line_of, missed, outdated_read, what_was_read
 from kontend.explore.explain.fields import content_of, number_of
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.kube.meta.names import kind_of
+from kontend.runtime.client.call import Call
 from kontend.runtime.source_location import UNKNOWN
 
 
@@ -77,14 +78,30 @@ def cause_of_refusal(trail: Trail) -> Cause | None:
             if other is not None:
                 changer, change = other
                 version = number_of(change.resource_version)
-                why = f", because {trail.actor(changer)} had {changed_text(change)} at resourceVersion {version} "
+                by = trail.actor(changer) + " itself" * (trail.actor(changer) == trail.actor(taken))
+                why = f", because {by} had {changed_text(change)} at resourceVersion {version} "
                 why += f"(step {changer.number}){_read_before(trail, taken, change)}"
             sentence = (
-                f"the server refused {part.call} of {trail.actor(taken)} with 409 Conflict (step {taken.number}){why}; "
-                "the reconcile went on without this write"
+                f"the server refused {call_text(part.call)} by {trail.actor(taken)} with 409 Conflict (step "
+                f"{taken.number}){why}; the reconcile "
             )
             culprits = (other[0].number, taken.number) if other is not None else (taken.number,)
-            return Cause(sentence, culprits, FIX_OF_REFUSAL, part.line)
+            again = _second_attempt(trail, taken, part.call)
+            if again is None:
+                return Cause(f"{sentence}went on without this write", culprits, FIX_OF_REFUSAL, part.line)
+            second, write = again
+            sentence += f"then {written_text(write)} (step {second.number})"
+            return Cause(sentence, (*culprits, second.number), FIX_OF_SECOND_ATTEMPT, write.line)
+    return None
+
+
+def _second_attempt(trail: Trail, refused: Taken, call: Call) -> tuple[Taken, Part] | None:
+    """A later write of the same reconcile to the object of a write that was refused."""
+    for taken in trail.steps[refused.number :]:
+        for part in taken.parts if taken.reconcile is refused.reconcile else ():
+            other = part.call
+            if part.transition.changes and other is not None and (other.kind, other.key) == (call.kind, call.key):
+                return taken, part
     return None
 
 
