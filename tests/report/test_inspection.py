@@ -20,7 +20,7 @@ from kontend.report.inspection import (
     writes_of,
 )
 from kontend.report.markdown import markdown, plain
-from kontend.report.text import render, trace_lines
+from kontend.report.text import difference_lines, render, trace_lines
 from report.documents import lost_update
 from report.test_document import NEW, OLD, C, document
 
@@ -93,12 +93,22 @@ def test_steps_that_change_nothing_are_folded_unless_asked_for() -> None:
     assert "  ► 2  a     get" in list(trace_lines(steps, at_fault))
 
 
+def test_an_object_with_nothing_but_a_name_is_only_named() -> None:
+    lines = list(difference_lines([Difference(C, "", expected={}), Difference("X/v1 default/x", "", got={"data": 1})]))
+    assert lines[1:] == [
+        f"    {C}",
+        "    -   the whole object",
+        "    X/v1 default/x",
+        '    +   the whole object: {"data":1}',
+    ]
+
+
 def test_a_fold_without_a_start_says_what_it_holds() -> None:
     read = Step(1, "a", "call", "a: get", Call("get", "ConfigMap/v1", "default", "c"), "200", changes_nothing=True)
     event = Step(2, "a", "deliver", "a sees w", changes_nothing=True)
     assert list(trace_lines([replace(read, request="default/c")])) == ["    ·  the rest of a no-op reconcile (step 1)"]
     assert list(trace_lines([read, event])) == ["    ·  reads and events that change nothing (steps 1 to 2)"]
-    assert list(trace_lines([event])) == ["    ·  events that change nothing (step 2)"]
+    assert list(trace_lines([event])) == ["    ·  an event that changes nothing (step 2)"]
 
 
 def _of(name: str, culprits: tuple[int, ...], more: int = 0) -> Document:

@@ -53,7 +53,7 @@ def _ordered(content: Any) -> Any:
 
 
 def without_key(path: str, content: Any) -> Any:
-    """An element of a list without the field that its path has already.
+    """An element of a list without the field that its path has already, unless there is no other.
 
     >>> without_key("status.conditions[type=Ready]", {"type": "Ready", "status": "True"})
     {'status': 'True'}
@@ -61,7 +61,7 @@ def without_key(path: str, content: Any) -> Any:
     element = _ELEMENT.fullmatch(path)
     if element is None or not isinstance(content, Mapping):
         return content
-    return {name: value for name, value in content.items() if name != element[1]}
+    return {name: value for name, value in content.items() if name != element[1]} or content
 
 
 def is_element(path: str) -> bool:

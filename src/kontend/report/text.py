@@ -119,7 +119,7 @@ def _folded(steps: Sequence[Step], digits: int) -> Iterator[str]:
         # A trace of a real controller does not say which reconcile a call belongs to.
         what = "the rest of a no-op reconcile" if steps[0].request else "reads and events that change nothing"
     else:
-        what = "events that change nothing"
+        what = "events that change nothing" if len(steps) > 1 else "an event that changes nothing"
     yield f"    {'·' * digits}  {what} ({span})"
 
 
@@ -257,7 +257,7 @@ def difference_lines(differences: Sequence[Difference], *, verbose: bool = False
             last = line.object
         if not line.path:
             sign, content = ("+", line.got) if line.got is not None else ("-", line.expected)
-            yield f"    {sign}   the whole object: {value(content)}"
+            yield f"    {sign}   the whole object{f': {value(content)}' if content else ''}"
             continue
         pair = values(*(without_key(line.path, content) for content in (line.expected, line.got)))
         for sign, content, text in (("-", line.expected, pair[0]), ("+", line.got, pair[1])):

@@ -113,6 +113,40 @@ def test_a_wrong_object_is_told_apart_by_its_uid() -> None:
     assert "uid precondition" in violation.fix.text
 
 
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        # The second cached read is the one that the refused write rests on.
+        ("nmstate_815", "because policies itself had changed status.unavailable of "),
+        ("nmstate_815", ", and policies had read resourceVersion 3 (step 6); the reconcile went on without this write"),
+        ("crossplane_6228", ": claims removes status.conditions[type=DatabaseReady] of Claim default/c (step 12); "),
+        ("crossplane_6228", "; syncer adds status.conditions[type=DatabaseReady] = {"),
+        (
+            "sei_371",
+            ': deployments removes "tcp://peer" from spec.peers of SeiNode default/n (step 12); ceremony adds ',
+        ),
+        (
+            "kcp_3926",
+            ': in step 6 it found no "bindings" in spec.initializers of LogicalCluster default/lc (removed in ',
+        ),
+        ("sei_450", ": tasks created it (step 7); the response to the create of ConfigMap default/1bd6de44-"),
+        ("sei_r1", "and then stopped, because the response was lost (step 4), so that what it would have recorded is "),
+        ("casskop_321", ": clusters wrote spec."),
+    ],
+)
+def test_sentences_of_the_zoo_name_what_a_reader_looks_for(entry: str, text: str) -> None:
+    scenario = scenarios_in(str(ROOT / "zoo" / f"{entry}.py"))["buggy"]
+    violations = check(scenario).violations
+    sentences = [explained(scenario, one, origin_of(scenario), strict=True).violation.sentence for one in violations]
+    assert any(text in f": {sentence}" for sentence in sentences), sentences
+
+
+def test_a_counter_of_the_reconciled_object_is_computed_from_its_spec() -> None:
+    fix = _explained(scenarios_in(str(ROOT / "zoo" / "cert_manager_6837.py"))["buggy"], "diverged").violation.fix
+    assert fix is not None
+    assert fix.text.startswith("make this write repeatable: a value computed from the spec of Certificate default/tls ")
+
+
 def test_a_wrong_owner_comes_with_the_moment_of_the_read() -> None:
     document = _explained(scenarios_in(str(ROOT / "zoo" / "rabbitmq_648.py"))["buggy"], "wrong owner")
     deleted = document.violation.culprits[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.explore import Bounds, Scenario, check, create, delete, update
 from kontend.explore.explain.causes.guarding import is_locked
 from kontend.explore.explain.explanation import explained, origin_of
+from kontend.explore.scenario_files import scenarios_in
 from kontend.kube.errors import NotFound
 from kontend.kube.json_types import Object
 from kontend.report.document import Explanation
@@ -23,6 +25,7 @@ from kontend.runtime.guards import Guards
 from kontend.runtime.writes.conditions import set_condition
 from kontend.runtime.writes.status import mutate_status
 
+ROOT = Path(__file__).parents[3]
 LOCKED_STATUS = "the guard locked_status, which is off, makes that the default"
 MERGE_FROM = "lock the patch: merge_from(base, lock=True)"
 GIVEN = "lock the patch: put metadata.resourceVersion of the object that was read into it, or write with mutate_status"
@@ -152,6 +155,17 @@ def test_the_fix_of_a_lost_update_fits_the_write(controller: Controller, begins:
     assert fix.startswith(begins)
     assert fix.endswith(REFUSED)
     assert (LOCKED_STATUS in fix) == (LOCKED_STATUS in begins)
+
+
+def test_the_guard_is_named_where_it_would_have_refused_an_earlier_write_of_the_line() -> None:
+    scenario = scenarios_in(str(ROOT / "zoo" / "sei_d6.py"))["buggy"]
+    fixes = [
+        explained(scenario, one, origin_of(scenario), strict=True).violation.fix for one in check(scenario).violations
+    ]
+    assert len(fixes) >= 2
+    for fix in fixes:
+        assert fix is not None
+        assert fix.text.startswith(f"{MERGE_FROM} ({LOCKED_STATUS}), or write with mutate_spec")
 
 
 def test_the_guard_prevents_exactly_the_writes_whose_fix_names_it() -> None:

@@ -19,7 +19,7 @@ from kontend.explore.model.settling.restless import restless
 from kontend.explore.model.step import UNPERTURBED, Step
 from kontend.explore.search.repetition import form_of_state
 from kontend.report.document import FieldChange
-from kontend.report.elements import list_of
+from kontend.report.elements import is_element, list_of, without_key
 from kontend.report.inspection import overlaps
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
@@ -258,4 +258,9 @@ def _described(write: WrittenField, writer: str) -> str:
         return f"{writer} removes {shown(change.before)} from {scalars} of {name} {step}"
     if scalars and change.before is None:
         return f"{writer} adds {shown(change.after)} to {scalars} of {name} {step}"
+    if is_element(change.path) and change.after is None:
+        return f"{writer} removes {change.path} of {name} {step}"
+    if is_element(change.path) and change.before is None:
+        content = shown(without_key(change.path, change.after))
+        return f"{writer} adds {change.path} = {content} to {name} {step}"
     return f"{writer} changes {change.path} of {name} from {shown(change.before)} to {shown(change.after)} {step}"

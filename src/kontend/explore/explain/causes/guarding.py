@@ -6,6 +6,7 @@ Guards do not apply to every write: a patch that was given whole stays as it is,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +14,11 @@ import orjson
 
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.explore.model.model import Model
+from kontend.explore.model.step import Step
 from kontend.explore.problems import BadScenario
 from kontend.explore.restarts import restarted
 from kontend.runtime.client.call import Call
+from kontend.runtime.source_location import SourceLocation
 
 
 def is_locked(call: Call) -> bool:
@@ -30,19 +33,25 @@ def is_locked(call: Call) -> bool:
 
 
 def locks(trail: Trail, taken: Taken, part: Part, guard: str) -> bool:
-    """A guard that is off in the scenario would have locked a call of a step."""
+    """A guard that is off in the scenario locks the calls of the line that made a call of a step."""
     scenario = trail.model.scenario
-    if getattr(scenario.guards, guard):
+    if getattr(scenario.guards, guard) or part.line is None:
         return False
-    at = taken.parts.index(part)
     schedule = [earlier.step for earlier in trail.steps[: taken.number]]
-
-    def is_locked_then(model: Model) -> bool:
-        parts = Trail(model, schedule).steps[-1].parts
-        call = parts[at].call if at < len(parts) else None
-        return call is not None and is_locked(call)
-
+    guarded = replace(scenario, guards=replace(scenario.guards, **{guard: True}))
     try:
-        return restarted(replace(scenario, guards=replace(scenario.guards, **{guard: True})), is_locked_then)
-    except BadScenario:  # the guard changes the steps before this one
+        return restarted(guarded, lambda model: _is_locked_line(model, schedule, part.line))
+    except BadScenario:  # only with the guard: nothing is said about it
         return False
+
+
+def _is_locked_line(model: Model, schedule: Sequence[Step], line: SourceLocation | None) -> bool:
+    """A call of a line is locked in a run along a schedule, as far as the guard lets it go."""
+    trail = Trail(model, ())
+    for step in schedule:
+        if step not in model.steps(trail.world):
+            break
+        taken = trail.take(step)
+        if any(part.line == line and part.call is not None and is_locked(part.call) for part in taken.parts):
+            return True
+    return False

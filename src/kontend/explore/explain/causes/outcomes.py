@@ -20,6 +20,7 @@ from kontend.explore.explain.causes.writes import cause_of_refusal, cause_of_wri
 from kontend.explore.explain.fields import (
     changed_paths,
     content_of,
+    named,
     object_name,
     short_name,
     shown,
@@ -193,12 +194,23 @@ def _repeated(trail: Trail, good: Trail, difference: Difference) -> Cause | None
             f"{_outcome(difference)}: {stopped}; the reconcile of {_request(again)} then ran from its start, and made "
             f"the write of step {first.number} a second time{where}: it {change} (step {again.number})"
         )
-        fix = (
-            f"make this write repeatable: an entry in {short_name(difference.object)} for each owner, or a value "
-            "computed from what is there, instead of a counter; or record it in the owner before it is made"
-        )
-        return Cause(sentence, (first.number, again.number), fix, part.line)
+        return Cause(sentence, (first.number, again.number), _repeatable(trail, again, difference), part.line)
     return None
+
+
+def _repeatable(trail: Trail, again: Taken, difference: Difference) -> str:
+    """The change that makes a write repeatable: of the object that is reconciled, or of one that owners share."""
+    name, reconcile = short_name(difference.object), again.reconcile
+    assert reconcile is not None
+    if difference.object == named(trail.model.programs[reconcile.instance].controller.kind, reconcile.request):
+        return (
+            f"make this write repeatable: a value computed from the spec of {name} and from what is there, instead of "
+            "a counter, so that a second run writes the same"
+        )
+    return (
+        f"make this write repeatable: an entry in {name} for each owner, or a value computed from what is there, "
+        "instead of a counter; or record it in the owner before it is made"
+    )
 
 
 def _request(taken: Taken) -> Key | None:

@@ -106,17 +106,16 @@ def _second_attempt(trail: Trail, refused: Taken, call: Call) -> tuple[Taken, Pa
 
 
 def _read_before(trail: Trail, taken: Taken, change: Change) -> str:
-    """Names the newest version of an object before a change that a reconcile had read, and when."""
-    met = taken.reconcile.met.items() if taken.reconcile is not None else ()
-    versions = [
-        (number, step)
-        for (resource, key, number), step in met
-        if (resource, key) == (change.resource, change.key) and number < change.resource_version
+    """Names the version of the object of a change that a reconcile had read last, and when."""
+    reads = [
+        (version, seen.step)
+        for seen in (taken.reconcile.reads if taken.reconcile is not None else ())
+        if seen.resource == change.resource and (version := seen.versions.get(change.key)) is not None
     ]
-    if not versions:
+    if not reads:
         return ""
-    number, step = max(versions)
-    return f", and {trail.actor(taken)} had read resourceVersion {number_of(number)} (step {step})"
+    version, step = reads[-1]
+    return f", and {trail.actor(taken)} had read resourceVersion {number_of(version.resource_version)} (step {step})"
 
 
 def _last_change(trail: Trail, taken: Taken, part: Part) -> tuple[Taken, Change] | None:
