@@ -97,8 +97,8 @@ def test_every_path_is_compared_with_a_mirrored_run_and_some_are_watched() -> No
     for number in range(82):
         program.root(Start(Key("default", f"w{number}"), b"{}", ""))
     assert program.runs == 82
-    # Watched are the first three, and the one with the number 64; they start again for it.
-    assert len(runs) == 2 * 82 + 4 * 3
+    # Watched are the first three, and the one with the number 64.
+    assert len(runs) == 2 * 82 + 3 + 1
 
 
 class Finally(Controller):

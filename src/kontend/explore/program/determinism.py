@@ -61,7 +61,7 @@ class Determinism:
         self._controller = controller
         self._assumptions = assumptions
         self._code = UserCode(controller)
-        self.undeclared = UndeclaredState(controller, self._code)
+        self._undeclared = UndeclaredState(controller, self._code)
         self._sets_checked = False
 
     def checked(
@@ -73,9 +73,9 @@ class Determinism:
     ) -> Progress:
         """The progress of a run. Raises :class:`Nondeterminism` or :class:`Refuted`."""
         self._check_sets(request)
-        before = self.undeclared.values()
+        before = self._undeclared.values()
         first = self._once(request, run)
-        changed = self.undeclared.changed(before)
+        changed = self._undeclared.changed(before)
         if is_watched(first) or changed:
             described, calls = self._compared(first, run)
             causes = [*changed, *calls.forbidden()]
@@ -96,7 +96,7 @@ class Determinism:
         self, request: Key, first: Progress, run: Callable[[], Progress], run_mirrored: Callable[[], Progress]
     ) -> None:
         """Raise when a run with renamed tokens, or with empty caches, does something else."""
-        self.undeclared.clear_caches()
+        self._undeclared.clear_caches()
         try:
             described = difference(first, run_mirrored())
         except Strayed as strayed:
@@ -125,9 +125,9 @@ class Determinism:
         try:
             return run()
         except Strayed as strayed:
-            before = self.undeclared.values()
+            before = self._undeclared.values()
             _, calls = self._compared(strayed.actual, run)
-            causes = [*self.undeclared.changed(before), *calls.forbidden()] or calls.suspects() or [_UNKNOWN]
+            causes = [*self._undeclared.changed(before), *calls.forbidden()] or calls.suspects() or [_UNKNOWN]
             raise self._error(request, str(strayed), causes) from None
 
     def _compared(self, first: Progress, run: Callable[[], Progress]) -> tuple[str, ImpureCalls]:

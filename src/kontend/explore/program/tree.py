@@ -21,7 +21,6 @@ from kontend.explore.program.masking import masked, relative_response
 from kontend.explore.program.memory import read_memory
 from kontend.explore.program.progress import Done, Progress
 from kontend.explore.program.run import Exchange, Run, Start, Strayed
-from kontend.explore.program.suspended import SuspendedRuns, Twins
 from kontend.explore.program.symbols import (
     Assumption,
     Refuted,
@@ -141,7 +140,6 @@ class Program:
         self.asks_time = False
         self._watched = watched or WatchedPaths()
         self._determinism = Determinism(controller, assumptions)
-        self._suspended = SuspendedRuns(controller, self._determinism.undeclared)
 
     def root(self, start: Start) -> Node:
         """The node at which a reconcile starts."""
@@ -160,16 +158,12 @@ class Program:
     def _grow(self, parent: Node | None, at: int, key: Any, response: bytes, start: Start) -> Node:
         self.runs += 1
         exchanges = _exchanges_to(parent, at, response)
-        progress = None
-        if self._suspended.is_possible:
-            progress = self._resumed(parent, at, response, start, exchanges)
-        if progress is None or self._is_watched(parent, at, response, progress):
-            progress = self._determinism.checked(
-                start.request,
-                lambda: self._run(exchanges, start),
-                lambda: self._run(exchanges, start, mirrors=True),
-                lambda first: progress is not None or self._is_watched(parent, at, response, first),
-            )
+        progress = self._determinism.checked(
+            start.request,
+            lambda: self._run(exchanges, start),
+            lambda: self._run(exchanges, start, mirrors=True),
+            lambda first: self._is_watched(parent, at, response, first),
+        )
         if Assumption.OPAQUE_VERSIONS in self._assumptions and leaked_versions(progress):
             raise Refuted(Assumption.OPAQUE_VERSIONS)
         if Assumption.SAME_FAILURES in self._assumptions and self._tells_codes(exchanges, start, progress):
@@ -184,26 +178,6 @@ class Program:
         failure = progress.done.failure if progress.done is not None else None
         kind = (before, response[:1], progress.lines, failure is not None and failure.line)
         return self._watched.takes(kind)
-
-    def _resumed(
-        self, parent: Node | None, at: int, response: bytes, start: Start, exchanges: list[Exchange]
-    ) -> Progress | None:
-        """The progress of a run that goes on from where it was suspended, and is suspended again where it waits.
-
-        None where something is amiss: the whole path is run then, to find out what.
-        """
-        twins = self._suspended.resumed(parent.id) if parent is not None else None
-        try:
-            if twins is None:
-                twins = Twins(*(self._started(exchanges[:-1], start, mirrors=mirrors) for mirrors in (False, True)))
-            for exchange in exchanges[-1:]:
-                twins.follow(exchange, self._determinism.undeclared)
-            progress = twins.progress()
-        except (Strayed, Unsupported, BadController):
-            progress = None
-        if twins is not None and not self._suspended.keep(_id(parent, at, response, start), twins, progress):
-            return None
-        return progress
 
     def take(self, behaviour: Behaviour) -> None:
         """Take over a behaviour that another process has found. User code does not run."""
@@ -225,22 +199,13 @@ class Program:
 
     def _run(self, exchanges: list[Exchange], start: Start, *, mirrors: bool = False) -> Progress:
         """Run the reconcile, giving it the responses on the way; ``mirrors`` renames all tokens."""
-        run = self._started(exchanges, start, mirrors=mirrors)
-        try:
-            return run.progress()
-        finally:
-            run.close()
-
-    def _started(self, exchanges: list[Exchange], start: Start, *, mirrors: bool) -> Run:
-        """Start a reconcile and give it some responses. Raises :class:`Strayed`."""
         run = Run(self.controller, self._guards, self._namespaced, start, mirrors=mirrors)
         try:
             for exchange in exchanges:
                 run.follow(exchange)
-        except BaseException:
+            return run.progress()
+        finally:
             run.close()
-            raise
-        return run
 
     def _tells_codes(self, exchanges: list[Exchange], start: Start, progress: Progress) -> bool:
         """The run does something else where a call fails with another code."""

@@ -14,7 +14,6 @@ import marshal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType, ModuleType, NoneType
@@ -75,16 +74,6 @@ class UndeclaredState:
                 except _TooLarge:
                     self._too_large.add(variable)
         return fingerprints
-
-    def opaque_types(self) -> set[type]:
-        """The types of the objects that are not looked into, wherever they are."""
-        text = _Text(self._code)
-        for _, _, variables in self._scopes():
-            for name, value in tuple(variables.items()):
-                if not name.startswith("__"):
-                    with suppress(_TooLarge):
-                        text.of(value)
-        return text.opaque
 
     def changed(self, before: Mapping[Variable, Fingerprint]) -> list[str]:
         """Describes each variable that changed since, and what to do about it."""
@@ -196,15 +185,11 @@ class _Text:
         self._code = code
         self._parts = 0
         self._open: set[int] = set()
-        #: The types of the objects that are not looked into.
-        self.opaque: set[type] = set()
 
     def of(self, value: Any) -> bytes | None:
         """The fingerprint of a variable; None for an object that is not looked into."""
-        self._parts = 0
         if type(value) in _SCALARS or self._is_container(value) or self._is_users(value):
             return xxhash.xxh3_128_digest(self._text(value))
-        self.opaque.add(type(value))
         return None
 
     def _text(self, value: Any) -> bytes:
@@ -228,7 +213,6 @@ class _Text:
                 return kind.__qualname__.encode() + self._text(_attributes(value))
         finally:
             self._open.discard(id(value))
-        self.opaque.add(kind)
         return b"object"
 
     @staticmethod
