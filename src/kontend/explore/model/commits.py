@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kontend.cluster.state import Change, State
 from kontend.explore.model.layout import Layout
@@ -15,6 +15,21 @@ from kontend.explore.model.state.world import OwnWrite, World
 from kontend.explore.model.views.delivery import Delivery
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
+
+#: Clusters after writes that are kept.
+_MOST_WRITTEN: Final = 10_000
+
+
+class Written(NamedTuple):
+    """A cluster after the writes of an outcome."""
+
+    outcome: Outcome
+    state: State
+    #: The writes, oldest first.
+    changes: Sequence[Change]
+    #: The sums of the digests of all objects, and without generations and identities.
+    objects: int
+    masked: int
 
 
 class Committed(NamedTuple):
@@ -36,29 +51,43 @@ class Commits:
         self._delivery = delivery
         self._part = part
         self._guards_reads = layout.scenario.guards.read_your_writes
+        #: Many states have the same cluster: instances have only taken local steps in between.
+        self._written: dict[tuple[State, int, int], Written] = {}
 
-    def of(
-        self,
-        world: World,
-        outcome: Outcome,
-        label: str,
-        *,
-        after: State | None = None,
-        index: int = -1,
-        call: Call | None = None,
-    ) -> Committed:
+    def forget(self) -> None:
+        """Forget the clusters after writes."""
+        self._written.clear()
+
+    def written(self, world: World, outcome: Outcome) -> Written:
+        """The cluster of a state after the writes of an outcome, made once."""
+        question = (world.state, world.objects, id(outcome))
+        written = self._written.get(question)
+        if written is None:
+            after = outcome.applied(world.state)
+            changes = after.changes_since(world.state.resource_version)
+            written = Written(
+                outcome,  # kept, so that its id is not used again
+                after,
+                changes,
+                sum_after(world.objects, changes, self._layout.keys.digest),
+                sum_after(world.masked, changes, masked_digest),
+            )
+            if len(self._written) >= _MOST_WRITTEN:
+                self._written.clear()
+            self._written[question] = written
+        return written
+
+    def of(self, world: World, outcome: Outcome, label: str, *, index: int = -1, call: Call | None = None) -> Committed:
         """The state after the writes of a call, with views that would be too far behind brought forward.
 
-        ``after`` is the cluster after them, where it is known. ``index`` and ``call`` are given for a call whose
-        instance gets the response.
+        ``index`` and ``call`` are given for a call whose instance gets the response.
         """
-        before = world.state
         if outcome.registry is not None:
             self._layout.knowledge.learn(outcome.registry)
         changes: Sequence[Change] = ()
         if outcome.writes:
-            after = outcome.applied(before) if after is None else after
-            changes = after.changes_since(before.resource_version)
+            written = self.written(world, outcome)
+            changes = written.changes
             if self._part is not None:
                 self._part.record(changes)
             issued, issued_sum = world.issued, world.issued_sum
@@ -67,11 +96,11 @@ class Commits:
                 issued_sum = issued_after(issued_sum, label, count, count + 1)
                 issued = issued.insert(label, count + 1)
             world = World(
-                after,
+                written.state,
                 world.instances,
                 world.acted,
-                sum_after(world.objects, changes, self._layout.keys.digest),
-                sum_after(world.masked, changes, masked_digest),
+                written.objects,
+                written.masked,
                 issued,
                 issued_sum,
                 world.budget,

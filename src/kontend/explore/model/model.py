@@ -91,6 +91,13 @@ class Model:
         model._reconciles = Reconciles(self.layout, self._reads, self._commits, model.uuids, self.timers, self.part)
         return model
 
+    def forget(self) -> None:
+        """Forget what can be computed again: outcomes of requests, and what writes make of clusters and instances."""
+        self.layout.server.forget()
+        self.delivery.forget()
+        self._commits.forget()
+        self._reconciles.forget()
+
     # The interface that searches use
 
     def initial(self) -> World:

@@ -14,7 +14,7 @@ from kontend.explore.model.environment.faults import RESPONSES, TEXTS
 from kontend.explore.model.environment.timers import Timers, with_timer
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.part import Part
-from kontend.explore.model.state.world import InFlight, MetVersion, World
+from kontend.explore.model.state.world import InFlight, Instance, MetVersion, World
 from kontend.explore.model.step import Transition
 from kontend.explore.model.uuids import Uuids
 from kontend.explore.model.views.reads import Reads
@@ -27,6 +27,8 @@ from kontend.runtime.client.call import Call
 
 #: An atomic reconcile that makes so many calls does not come to an end.
 _MOST_CALLS: Final = 10_000
+#: Instances after calls that are kept.
+_MOST_INSTANCES: Final = 10_000
 
 
 class Reconciles:
@@ -43,6 +45,11 @@ class Reconciles:
         self._uuids = uuids
         self._timers = timers
         self._part = part
+        self._instances: dict[tuple[object, ...], Instance] = {}
+
+    def forget(self) -> None:
+        """Forget the instances after calls."""
+        self._instances.clear()
 
     # Steps
 
@@ -96,22 +103,23 @@ class Reconciles:
             world, failure = self._ended(world, index, number)
             return Transition(world, described(f" {TEXTS[fault]}"), in_flight=in_flight, at=at, failure=failure, cost=1)
         outcome, label = self._server.call(world, self._programs[index], in_flight, at, call)
-        after = outcome.applied(world.state)
         if fault:
             world = world.with_budget(world.budget.without("lost"))
             world = self._responded(world, index, number, at, fault, lambda: RESPONSES[fault], in_flight.versions)
-            world, forced, changes = self._commits.of(world, outcome, label, after=after)
+            world, forced, changes = self._commits.of(world, outcome, label)
         else:
+            after = self._commits.written(world, outcome).state if outcome.writes else world.state
             versions = outcome.versions_after(in_flight.versions, after)
             world = self._responded(world, index, number, at, outcome.key, lambda: outcome.response, versions)
-            world, forced, changes = self._commits.of(world, outcome, label, after=after, index=index, call=call)
+            world = self._shared(world, index)
+            world, forced, changes = self._commits.of(world, outcome, label, index=index, call=call)
         if changes:
             world = self._uuids.stored(world, index, number, in_flight, changes)
             if in_flight.node.asks_time:
                 world = self._timers.stamped(world, index, in_flight.request)
         world, failure = self._ended(world, index, number)
         return Transition(
-            world,
+            self._shared(world, index),
             described(f" {TEXTS[fault]}" if fault else outcome.text),
             forced=forced,
             changes=changes,
@@ -165,6 +173,20 @@ class Reconciles:
         wrote = f" and writes: {'; '.join(writes)}" if writes else ""
         changes = tuple(change for _, part in calls for change in part.changes)
         return Transition(world, f"{text}{wrote}", changes=changes, failure=failure, calls=tuple(calls), cost=cost)
+
+    def _shared(self, world: World, index: int) -> World:
+        """The same state, with an equal instance that other states have, too: it knows what follows."""
+        if world.late:  # a late write is told from others by its reconcile
+            return world
+        instance = world.instances[index]
+        question = (world.state, index, instance.content)
+        known = self._instances.get(question)
+        if known is not None:
+            return world.with_instance(index, known)
+        if len(self._instances) >= _MOST_INSTANCES:
+            self._instances.clear()
+        self._instances[question] = instance
+        return world
 
     # Responses
 

@@ -80,7 +80,14 @@ class LocalSteps:
         return self._instance.bugs
 
     def applied(self, world: World, index: int, keys: Keys, resources: list[str], delivery: Delivery) -> Instance:
-        """The instance after the same steps, in a state in which its situation is the same."""
+        """The instance after the same steps, in a state in which its situation is the same; made once for each."""
+        followers = world.instances[index].followers(world.state)
+        after = followers.get(self)
+        if after is None:
+            after = followers[self] = self._applied(world, index, keys, resources, delivery)
+        return after
+
+    def _applied(self, world: World, index: int, keys: Keys, resources: list[str], delivery: Delivery) -> Instance:
         state, instance = world.state, world.instances[index]
         views = instance.views
         if any(self._delivered):

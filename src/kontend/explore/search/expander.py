@@ -177,7 +177,7 @@ class Expander:
         self._seen = set()
         self._walker.forget()
         self._judge.forget()
-        self.model.layout.server.forget()
+        self.model.forget()
         if isinstance(self._source, MacroSteps):
             self._source.forget()
 

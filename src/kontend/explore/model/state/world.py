@@ -67,6 +67,7 @@ class Instance:
 
     __slots__ = (
         "_changes",
+        "_followers",
         "_key",
         "_similarity",
         "_state",
@@ -107,6 +108,7 @@ class Instance:
         # Derived from a cluster state, for as long as that is the state.
         self._state: State | None = None
         self._changes: dict[int, list[Change]] | None = None
+        self._followers: dict[object, Instance] | None = None
         self._key = b""
         self._similarity = b""
 
@@ -138,6 +140,13 @@ class Instance:
         """This instance with one of its in-flight reconciles changed."""
         return self.changed(running=(*self.running[:at], in_flight, *self.running[at + 1 :]))
 
+    @property
+    def content(self) -> tuple[object, ...]:
+        """Equal for instances that are equal in everything."""
+        running = tuple([(run.start, run.node.id, run.versions, run.uuids) for run in self.running])
+        own = tuple([(write.kind, write.key, write.version, write.uid) for write in self.own])
+        return self.views, self.queue, self.delayed, self.timers, running, self.memory, own, self.bugs
+
     def view(self, at: int) -> int:
         """The position of a view."""
         return self.views[at] if at < len(self.views) else NOT_STARTED
@@ -161,8 +170,17 @@ class Instance:
         """Start to cache what is derived from a cluster state, among it two keys of this instance in it, if known."""
         self._state = state
         self._changes = None
+        self._followers = None
         self._key = key
         self._similarity = similarity
+
+    def followers(self, state: State) -> dict[object, Instance]:
+        """What this instance becomes in a cluster state by local steps, as far as it is known. The caller adds more."""
+        if self._state is not state:
+            self.attach(state)
+        if self._followers is None:
+            self._followers = {}
+        return self._followers
 
     def cached_key(self, state: State) -> bytes:
         """The key of this instance in a cluster state, if it was computed before; else empty."""

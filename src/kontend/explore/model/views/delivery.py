@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
-from kontend.cluster.state import Change, Version
+from kontend.cluster.state import Change, State, Version
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.part import Coupled
 from kontend.explore.model.state.world import NOT_STARTED, Instance, World
 from kontend.explore.model.views.cached_reads import viewed
 from kontend.explore.model.views.triggers import Triggers
 from kontend.kube.meta.names import Key
+
+#: Describes a delivery.
+Text = Callable[[], str]
+#: Instances that were brought forward and are kept.
+_MOST_PUSHED: Final = 10_000
 
 
 class Delivery:
@@ -37,6 +43,12 @@ class Delivery:
             }
             for program in layout.programs
         ]
+        #: What a write makes of an instance. Many states share it: others have only taken local steps in between.
+        self._pushed: dict[tuple[Instance, State, int], tuple[Instance, tuple[Text, ...]]] = {}
+
+    def forget(self) -> None:
+        """Forget the instances that were brought forward."""
+        self._pushed.clear()
 
     def listed(self, world: World, index: int) -> frozenset[Key]:
         """The requests that the first lists of an instance enqueue: all that its views show."""
@@ -50,7 +62,7 @@ class Delivery:
             for key, version in viewed(world, index, at, resource).items():
                 yield resource, Key(*key), self._requests(world, index, kind, Key(*key), None, version)
 
-    def delivered(self, world: World, index: int, at: int) -> tuple[World, Callable[[], str]]:
+    def delivered(self, world: World, index: int, at: int) -> tuple[World, Text]:
         """The state after the oldest undelivered event of a view, and a function that describes it."""
         pending = world.undelivered(index, at, self._layout.resources[index][at])
         change = pending[0]
@@ -114,7 +126,7 @@ class Delivery:
             world, _ = self.delivered(world, index, at)
         return world.instances[index].queue != after.instances[index].queue
 
-    def relisted(self, world: World, index: int, at: int) -> tuple[World, Callable[[], str]]:
+    def relisted(self, world: World, index: int, at: int) -> tuple[World, Text]:
         """The state after a relist: all that a view has missed, each object once, from what it had to what is there."""
         pending = world.undelivered(index, at, self._layout.resources[index][at])
         events: dict[Key, tuple[Key, Version | None, Version | None]] = {}
@@ -126,18 +138,35 @@ class Delivery:
         kind = _short(self._layout.kinds[index][at])
         return after, lambda: f"{self._layout.names[index]} lists {kind} again: {text()}"
 
-    def pushed(self, world: World) -> tuple[World, tuple[Callable[[], str], ...]]:
+    def pushed(self, world: World) -> tuple[World, tuple[Text, ...]]:
         """The state after a write, with all views brought forward that would be too far behind; and descriptions."""
-        texts: list[Callable[[], str]] = []
-        for index in range(len(world.instances)):
-            world = self.pushed_instance(world, index, texts)
-        return world, tuple(texts)
+        pushed = [self._pushed_once(world, index) for index in range(len(world.instances))]
+        instances = tuple([instance for instance, _ in pushed])
+        return world.with_instances(instances), tuple([text for _, texts in pushed for text in texts])
 
-    def pushed_instance(self, world: World, index: int, texts: list[Callable[[], str]] | None = None) -> World:
+    def pushed_instance(self, world: World, index: int) -> World:
         """The same for one instance."""
+        return world.with_instance(index, self._pushed_once(world, index)[0])
+
+    def _pushed_once(self, world: World, index: int) -> tuple[Instance, tuple[Text, ...]]:
+        """An instance after a write, made once, with descriptions of what was delivered to it."""
+        before = world.instances[index]
+        question = (before, world.state, index)
+        known = self._pushed.get(question)
+        if known is None:
+            instance, texts = self._brought_forward(world, index)
+            # A copy, because what is derived from the cluster before is kept in the instance.
+            known = (instance.changed() if instance is before else instance), tuple(texts)
+            if len(self._pushed) >= _MOST_PUSHED:
+                self._pushed.clear()
+            self._pushed[question] = known
+        return known
+
+    def _brought_forward(self, world: World, index: int) -> tuple[Instance, list[Text]]:
         resources, state, lag = self._layout.resources[index], world.state, self._lag
         instance = world.instances[index]
         views: list[int] | None = None
+        texts: list[Text] = []
         for at in range(len(instance.views)):
             if instance.views[at] == NOT_STARTED:
                 continue
@@ -149,8 +178,7 @@ class Delivery:
                 world = world.with_instance(index, instance)
                 while (oldest := self._most_overdue(world, index, at)) is not None:
                     world, text = self.delivered(world, index, oldest)
-                    if texts is not None:
-                        texts.append(text)
+                    texts.append(text)
                 instance = world.instances[index]
             elif not pending and instance.views[at] != state.resource_version:
                 # A view that misses nothing is at the front, so that looking back stays short.
@@ -158,8 +186,7 @@ class Delivery:
                 views[at] = state.resource_version
         if views is not None:
             instance = instance.changed(views=tuple(views))
-        instance = self.without_seen(index, instance)
-        return world if instance is world.instances[index] else world.with_instance(index, instance)
+        return self.without_seen(index, instance), texts
 
     def _most_overdue(self, world: World, index: int, first: int) -> int | None:
         """The view, from ``first`` on, with the oldest of the events that are overdue; None where none is."""
@@ -201,7 +228,7 @@ class Delivery:
         at: int,
         position: int,
         events: list[tuple[Key, Version | None, Version | None]],
-    ) -> tuple[World, Callable[[], str]]:
+    ) -> tuple[World, Text]:
         instance, kind = world.instances[index], self._layout.kinds[index][at]
         views = (*instance.views[:at], position, *instance.views[at + 1 :])
         moved = self.without_seen(index, instance.changed(views=views))
