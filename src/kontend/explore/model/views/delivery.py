@@ -107,7 +107,7 @@ class Delivery:
             return self._looks(world, index, at, pending) and self._relist_differs(world, index, at)
         if self._layout.kinds[index][at] in self._discerning[index]:
             return True
-        return any(_came_and_went(pending, key) for key in keys)
+        return any(_came_and_went(pending, change.key) for change in pending if change.new is None)
 
     def _looks(self, world: World, index: int, at: int, pending: Sequence[Change]) -> bool:
         """A mapping function looks at other objects than the one of an event."""
