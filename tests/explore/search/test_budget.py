@@ -101,7 +101,7 @@ def test_a_run_need_not_take_an_optional_edge() -> None:
     graph.expand(0, [1, 2], [True, False], [False, True])
     graph.expand(1, [0], [True])
     graph.expand(2, [0], [False], [True])
-    assert sorted(sorted(component) for component in graph.closed_components()) == [[0, 1], [2]]
+    assert sorted(sorted(component) for component in graph.closed_components().closed) == [[0, 1], [2]]
     assert list(graph.edges(2)) == []
 
 

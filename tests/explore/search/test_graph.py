@@ -38,7 +38,7 @@ def test_closed_components_are_those_without_an_edge_out(edges: list[list[int]])
         for number in range(len(edges))
         if all(number in reached[other] for other in reached[number])
     }
-    assert {frozenset(component) for component in _graph(edges).closed_components()} == wanted
+    assert {frozenset(component) for component in _graph(edges).closed_components().closed} == wanted
 
 
 def test_a_schedule_is_the_steps_of_all_macro_steps_on_the_way() -> None:
@@ -80,8 +80,8 @@ def test_unperturbed_components_ignore_perturbed_states() -> None:
     graph.expand(0, [1], [True])
     graph.expand(1, [0, 2], [True, True])
     graph.expand(2, [], [])
-    assert graph.closed_components() == [[2]]
-    assert [sorted(component) for component in graph.closed_components(unperturbed=True)] == [[0, 1]]
+    assert graph.closed_components().closed == [[2]]
+    assert [sorted(component) for component in graph.closed_components(unperturbed=True).closed] == [[0, 1]]
 
 
 def test_ancestors_are_listed_from_the_nearest() -> None:
@@ -147,5 +147,30 @@ def test_components_without_users_leave_out_what_users_do() -> None:
     graph = _chain(2)
     graph.expand(0, [0, 1], [True, True], acts=[False, True])
     graph.expand(1, [], [])
-    assert graph.closed_components() == [[1]]
-    assert sorted(graph.closed_components(without_users=True)) == [[0], [1]]
+    assert graph.closed_components().closed == [[1]]
+    assert sorted(graph.closed_components(without_users=True).closed) == [[0], [1]]
+
+
+def test_a_cycle_that_only_users_leave_waits_for_them() -> None:
+    graph = _chain(2)
+    graph.expand(0, [0, 1], [True, True], acts=[False, True])
+    graph.expand(1, [], [])
+    assert graph.closed_components().waits_for_users
+
+
+def test_a_cycle_waits_for_users_also_where_they_lead_to_a_perturbed_state() -> None:
+    graph = _chain(1)
+    graph.add(b"perturbed", 0, (), 1, 0, ())
+    graph.expand(0, [0, 1], [True, True], acts=[False, True])
+    graph.expand(1, [], [])
+    components = graph.closed_components(unperturbed=True)
+    assert components.closed == [[0]]
+    assert components.waits_for_users
+
+
+def test_a_state_without_a_cycle_or_with_another_way_out_does_not_wait_for_users() -> None:
+    for edges, acts in (([1], [True]), ([0, 1], [False, False]), ([0, 1, 1], [False, True, False])):
+        graph = _chain(2)
+        graph.expand(0, edges, [True] * len(edges), acts=acts)
+        graph.expand(1, [], [])
+        assert not graph.closed_components().waits_for_users

@@ -15,22 +15,30 @@ class Edges(NamedTuple):
     begins: Column
     counts: Column
     targets: Column
-    #: Edges that do not count, as flags.
-    left_out: tuple[Column, ...]
+    #: Edges that do not count, and edges in which a user acts, as flags.
+    optional: Column
+    acts: Column
     #: States of a higher cost than ``most`` do not count either.
     costs: Column
     most: int
 
 
-def closed_components(edges: Edges, directory: Path | None = None) -> list[list[int]]:
+class Components(NamedTuple):
+    """The closed components of a graph."""
+
+    closed: list[list[int]]
+    #: A component with a cycle is left only where a user acts.
+    waits_for_users: bool
+
+
+def closed_components(edges: Edges, directory: Path | None = None, *, without_users: bool = False) -> Components:
     """The closed components, by Tarjan's algorithm without recursion; with its stacks in a ``directory``, if given.
 
-    A component is complete after all that it leads to. So when it is, its edges out are known, and one that has some
-    need not be kept.
+    ``without_users``, edges in which a user acts do not count. A component is complete after all that it leads to. So
+    when it is, its edges out are known, and one that has some need not be kept.
     """
-    begins, counts, targets, costs, most = edges.begins, edges.counts, edges.targets, edges.costs, edges.most
-    first, *others = edges.left_out
-    second = others[0] if others else None
+    begins, counts, targets, optional, acts, costs, most = edges
+    waits_for_users = False
     size = len(begins)
     index, low, component_of = (_zeros(size, directory) for _ in range(3))
     # A state that has an index and no component is on the stack.
@@ -50,7 +58,7 @@ def closed_components(edges: Edges, directory: Path | None = None) -> list[list[
                 stack.append(node)
             least, pushed = low[node], False
             for position in range(at, begins[node] + max(0, counts[node])):
-                if first[position] or (second is not None and second[position]):
+                if optional[position] or (without_users and acts[position]):
                     continue
                 other = targets[position]
                 if costs[other] > most:
@@ -78,17 +86,36 @@ def closed_components(edges: Edges, directory: Path | None = None) -> list[list[
                 members.append(other)
                 if other == node:
                     break
-            if all(
-                component_of[targets[at]] == component
-                for member in members
-                for at in range(begins[member], begins[member] + max(0, counts[member]))
-                if not (first[at] or (second is not None and second[at])) and costs[targets[at]] <= most
-            ):
+            is_closed, waits = _judged(edges, members, component_of, without_users=without_users)
+            waits_for_users = waits_for_users or waits
+            if is_closed:
                 closed.append(members.tolist())
     for column in (index, low, component_of, stack, path, positions):
         if isinstance(column, MappedColumn):
             column.close()
-    return closed
+    return Components(closed, waits_for_users)
+
+
+def _judged(edges: Edges, members: array[int], component_of: Column, *, without_users: bool) -> tuple[bool, bool]:
+    """Reports whether a component is closed, and whether it has a cycle that is left only where a user acts."""
+    begins, counts, targets, optional, acts, costs, most = edges
+    component = component_of[members[0]]
+    has_cycle = users_act = is_left_by_users = False
+    for member in members:
+        for at in range(begins[member], begins[member] + max(0, counts[member])):
+            if acts[at]:
+                users_act = True
+                if without_users:
+                    continue
+            if optional[at] or costs[targets[at]] > most:
+                continue
+            if component_of[targets[at]] == component:
+                has_cycle = True
+            elif acts[at]:
+                is_left_by_users = True
+            else:
+                return False, False
+    return not is_left_by_users, has_cycle and users_act
 
 
 def _zeros(size: int, directory: Path | None) -> Column:

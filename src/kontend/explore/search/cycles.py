@@ -17,7 +17,6 @@ def judged_cycles(
     ended: set[int],
     *,
     perturbed: bool,
-    has_users: bool,
     holds_up_timers: Callable[[int], bool],
 ) -> Iterator[tuple[int, Finding | None]]:
     """A state and the violation for each set of states that never settles; states without one are quiescent.
@@ -27,7 +26,8 @@ def judged_cycles(
     Nothing is said of ``ended`` states, which the search did not go beyond, nor of unperturbed runs in which a timer
     never fires because of others that are shorter (``holds_up_timers``, of a state that waits for timers).
     """
-    for component in graph.closed_components(unperturbed=not perturbed):
+    components = graph.closed_components(unperturbed=not perturbed)
+    for component in components.closed:
         members = set(component)
         if any(graph.is_unexpanded(number) or number in ended for number in component):
             continue
@@ -56,13 +56,13 @@ def judged_cycles(
             yield number, built_in.never_settles(len(component), failure, perturbed=perturbed)
         else:
             yield number, built_in.fails_forever(failure)
-    if has_users:
+    if components.waits_for_users:
         yield from _waiting(graph, ended, perturbed=perturbed)
 
 
 def _waiting(graph: Graph, ended: set[int], *, perturbed: bool) -> Iterator[tuple[int, Finding | None]]:
     """Judge sets of states that only a user's next action leaves: nobody need act, so writes must end."""
-    for component in graph.closed_components(unperturbed=not perturbed, without_users=True):
+    for component in graph.closed_components(unperturbed=not perturbed, without_users=True).closed:
         if any(graph.is_unexpanded(number) or number in ended for number in component):
             continue
         if not any(graph.waits_for_users(number) for number in component):

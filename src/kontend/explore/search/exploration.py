@@ -332,14 +332,13 @@ class Exploration:
 
     def _cycles(self, *, perturbed: bool) -> Iterator[tuple[int, Finding | None]]:
         """Judge sets of states that lead only to each other; ``perturbed`` is False where not all states are known."""
-        ended, has_users = self._stuck | self._grown, bool(self.model.users.all_actions)
+        ended = self._stuck | self._grown
         return judged_cycles(
             self.graph,
             self._properties,
             self._positions,
             ended,
             perturbed=perturbed,
-            has_users=has_users,
             holds_up_timers=self._holds_up_timers,
         )
 

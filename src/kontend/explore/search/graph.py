@@ -9,7 +9,7 @@ from typing import Final
 
 from kontend.explore.model.state.budget import NO_RESERVE, Reserve
 from kontend.explore.model.step import Step
-from kontend.explore.search.components import Edges, closed_components
+from kontend.explore.search.components import Components, Edges, closed_components
 from kontend.explore.search.store.columns import Column, Interned, Words, spilled
 from kontend.explore.search.store.visited import Visited
 
@@ -220,17 +220,16 @@ class Graph:
         macros = [self.steps[number], *(self.steps[ancestor] for ancestor in self.ancestors(number))]
         return [step for steps in reversed(macros) for step in steps]
 
-    def closed_components(self, *, unperturbed: bool = False, without_users: bool = False) -> list[list[int]]:
+    def closed_components(self, *, unperturbed: bool = False, without_users: bool = False) -> Components:
         """The strongly connected components without an edge out.
 
         Optional edges do not count: a run need never take them. ``without_users``, edges in which a user acts do not
         count either.
         Of all states, or of the ``unperturbed`` ones alone: then edges to others do not count.
         """
-        left_out = (self._optional, self._acts) if without_users else (self._optional,)
         most = 0 if unperturbed else max(self.costs, default=0)
-        edges = Edges(self._begin, self._count, self._targets, left_out, self.costs, most)
-        return closed_components(edges, self._directory)
+        edges = Edges(self._begin, self._count, self._targets, self._optional, self._acts, self.costs, most)
+        return closed_components(edges, self._directory, without_users=without_users)
 
 
 def _leads_back(edges: dict[int, list[tuple[int, int]]], start: int, end: int) -> bool:
