@@ -27,7 +27,6 @@ class LocalSteps:
         "key",
         "similarity",
         "stale",
-        "starts",
         "steps",
         "timer",
     )
@@ -57,7 +56,6 @@ class LocalSteps:
         #: The reconcile has neither ended nor reached a request to the server.
         self.is_half_way = is_half_way
         state, old, new = before.state, before.instances[index], after.instances[index]
-        self.starts = not old.running
         self._instance = new
         #: The key of the instance after these steps, as it is and without counters.
         self.key = keys.of_instance(after, index)

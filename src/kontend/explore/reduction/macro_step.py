@@ -17,11 +17,11 @@ Write = tuple[int, World, Transition]
 class MacroStep:
     """Some steps that are taken as one."""
 
-    __slots__ = ("_world", "cost", "failure", "refused", "steps", "timer", "writes", "wrote")
+    __slots__ = ("cost", "failure", "refused", "steps", "timer", "world", "writes", "wrote")
 
     def __init__(
         self,
-        world: World | None,
+        world: World,
         steps: tuple[Step, ...] = (),
         cost: int = 0,
         writes: tuple[Write, ...] = (),
@@ -31,7 +31,8 @@ class MacroStep:
         wrote: bool = False,
         timer: float = 0.0,
     ) -> None:
-        self._world = world
+        #: The state after it.
+        self.world = world
         self.steps = steps
         #: The number of perturbations.
         self.cost = cost
@@ -44,12 +45,6 @@ class MacroStep:
         self.refused = refused
         #: The seconds of a timer that fired when its own instance had nothing else to do; 0 for none.
         self.timer = timer
-
-    @property
-    def world(self) -> World:
-        """The state after it."""
-        assert self._world is not None
-        return self._world
 
     @property
     def is_optional(self) -> bool:
@@ -84,19 +79,25 @@ class LocalMacroStep(MacroStep):
         self, origin: World, index: int, local: LocalSteps, cost: int, layout: Layout, delivery: Delivery
     ) -> None:
         """``origin`` is the state before it, ``cost`` the number of perturbations in it."""
-        super().__init__(None, local.steps, cost, (), local.failure)
+        self.steps = local.steps
+        self.cost = cost
+        self.writes = ()
+        self.wrote = False
+        self.failure = local.failure
+        self.refused = ""
+        self.timer = 0.0
         self.index = index
         self.local = local
         self._origin = origin
         self._layout = layout
         self._delivery = delivery
 
-    @property
-    def world(self) -> World:
-        """The state after it."""
-        if self._world is None:
-            self._world = after_local_steps(self._origin, self.index, self.local, self._layout, self._delivery)
-        return self._world
+    def __getattr__(self, name: str) -> World:
+        """Make the state after it: the attribute is not set before."""
+        if name != "world":
+            raise AttributeError(name)
+        self.world = after_local_steps(self._origin, self.index, self.local, self._layout, self._delivery)
+        return self.world
 
 
 def after_local_steps(world: World, index: int, local: LocalSteps, layout: Layout, delivery: Delivery) -> World:

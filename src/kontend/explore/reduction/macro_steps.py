@@ -158,7 +158,8 @@ class MacroSteps:
         if self._shares:
             issued = world.issued_sum if self._shows_issued else 0
             # Which of two ways is the cheaper one depends on others where a timer fires.
-            early = tuple(self._early(world, index, seconds) for seconds, _ in sorted(instance.timers))
+            timers = sorted(instance.timers) if instance.timers else ()
+            early = tuple([self._early(world, index, seconds) for seconds, _ in timers])
             question = (index, self.model.layout.keys.of_instance(world, index), world.objects, issued, early)
             if question not in self._known:
                 reached = list(self._reached(MacroStep(world), index))
@@ -169,7 +170,8 @@ class MacroSteps:
         if known is None:  # they change more than the instance
             again = self._reached(origin, index)
             return [macro for macro in again if self._is_half_way(macro.world, index) == half_way]
-        return [self._joined(origin, index, local) for local in known if local.is_half_way == half_way]
+        start_cost = int(not instance.running and not world.is_resting)
+        return [self._joined(origin, index, local, start_cost) for local in known if local.is_half_way == half_way]
 
     def _recorded(self, world: World, index: int, reached: Sequence[MacroStep]) -> list[LocalSteps] | None:
         """The local steps of an instance that lead to these states; None where they cannot be applied in others."""
@@ -198,12 +200,12 @@ class MacroSteps:
             for macro in reached
         ]
 
-    def _joined(self, origin: MacroStep, index: int, local: LocalSteps) -> MacroStep:
-        """A macro-step followed by local steps."""
-        layout, world = self.model.layout, origin.world
-        cost = origin.cost + local.stale + int(local.starts and not world.is_resting)
-        cost += self._early(world, index, local.timer)
-        delivery = self.model.delivery
+    def _joined(self, origin: MacroStep, index: int, local: LocalSteps, start_cost: int) -> MacroStep:
+        """A macro-step followed by local steps, the first of which may be a start that perturbs others."""
+        layout, delivery, world = self.model.layout, self.model.delivery, origin.world
+        cost = origin.cost + local.stale + start_cost
+        if local.timer:
+            cost += self._early(world, index, local.timer)
         if not origin.steps:
             return LocalMacroStep(world, index, local, cost, layout, delivery)
         return MacroStep(

@@ -272,7 +272,7 @@ class Expander:
                 similar = similarity.joined(shared_similarity, changed)
             failure = macro.failure
             successors.append(
-                Successor(
+                Successor(  # without names, which take half as long again
                     macro.steps,
                     macro.cost,
                     key,
@@ -280,10 +280,16 @@ class Expander:
                     holds,
                     self._of_failure(macro) if failure is not None else (),
                     failure.text if failure is not None and not failure.is_bug else "",
-                    similar=similar,
-                    is_stuck=bool(macro.local.bugs) and self.model.is_stuck(macro.world),
-                    reserve=reserve,
-                    fires=may_fire and self._fires(macro),
+                    "",
+                    -1,
+                    False,
+                    (),
+                    (),
+                    similar,
+                    bool(macro.local.bugs) and self.model.is_stuck(macro.world),
+                    reserve,
+                    False,
+                    may_fire and self._fires(macro),
                 )
             )
         return successors, macros
