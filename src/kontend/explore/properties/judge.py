@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from kontend.cluster.cluster import Cluster
 from kontend.explore.model.model import Model
@@ -14,6 +15,9 @@ from kontend.explore.properties.built_in import Finding, broken_by, initially_br
 from kontend.explore.properties.property import Property
 from kontend.explore.properties.writes import faults_of_writes
 from kontend.kube.meta.names import Key
+
+#: Writes whose violations are kept.
+_MOST_WRITES: Final = 10_000
 
 
 def sole_manager(model: Model, world: World, in_flight: InFlight, instance: int) -> str:
@@ -35,6 +39,8 @@ class Judge:
         self._answers: dict[tuple[object, ...], bool] = {}
         #: For each set of objects: for each property of clusters, whether it holds.
         self._holds: dict[int, tuple[bool, ...]] = {}
+        #: The violations by writes of reconciles, which many states share: others have only taken local steps.
+        self._of_writes: dict[tuple[object, ...], tuple[Finding, ...]] = {}
         self._of_clusters = [prop for prop in properties if prop.arity == 1]
         self._invariants = [prop for prop in properties if prop.is_invariant]
         #: The index of each property in the answers of :meth:`holds`.
@@ -44,6 +50,7 @@ class Judge:
         """Forget all answers."""
         self._answers.clear()
         self._holds.clear()
+        self._of_writes.clear()
 
     def holds(self, world: World) -> tuple[bool, ...]:
         """For each property of clusters, whether its question is answered with yes in a state."""
@@ -60,20 +67,32 @@ class Judge:
 
     def of_write(self, world: World, transition: Transition, instance: int) -> Iterator[Finding]:
         """Violations by a write that an instance (or the user: -1) made in a state."""
-        in_flight = transition.in_flight
-        if in_flight is not None:
-            call, line = in_flight.node.calls[transition.at], in_flight.node.lines[transition.at]
-            if in_flight.uuids:
-                call = bind_call(call, in_flight.uuids)
-            resource = self.model.layout.server.resource(world.state, call.kind).key
-            writer = self.model.names[instance]
-            own = sole_manager(self.model, world, in_flight, instance)
-            for fault in faults_of_writes(world.state, writer, in_flight, call, resource, transition.changes, own=own):
-                yield Finding(fault.property, fault.sentence, line)
+        if transition.in_flight is not None and transition.changes:
+            yield from self._of_call(world, transition, transition.in_flight, instance)
         for prop in self._invariants:
             worlds = (world, transition.world) if prop.arity == 2 else (transition.world,)
             if prop.is_broken_by(self._ask(prop, *worlds)):
                 yield broken_by(prop.name, transition.text)
+
+    def _of_call(self, world: World, transition: Transition, in_flight: InFlight, instance: int) -> tuple[Finding, ...]:
+        """Violations by the writes of one call, whatever the user's properties say; judged once."""
+        at, changes = transition.at, transition.changes
+        own = sole_manager(self.model, world, in_flight, instance)
+        # The last change stands for all of them: it is made with them.
+        question = (world.state, changes[-1], instance, own, in_flight.node.id, at, in_flight.versions, in_flight.uuids)
+        findings = self._of_writes.get(question)
+        if findings is None:
+            call, line = in_flight.node.calls[at], in_flight.node.lines[at]
+            if in_flight.uuids:
+                call = bind_call(call, in_flight.uuids)
+            resource = self.model.layout.server.resource(world.state, call.kind).key
+            writer = self.model.names[instance]
+            faults = faults_of_writes(world.state, writer, in_flight, call, resource, changes, own=own)
+            findings = tuple(Finding(fault.property, fault.sentence, line) for fault in faults)
+            if len(self._of_writes) >= _MOST_WRITES:
+                self._of_writes.clear()
+            self._of_writes[question] = findings
+        return findings
 
     def of_failure(self, failure: Failure, instance: int, request: Key) -> Iterator[Finding]:
         """The violation by a reconcile that raised a programming error."""
