@@ -42,7 +42,7 @@ def canonical_cluster(state: State, identities: Iterable[str] = ()) -> bytes:
         for key, version in state.objects(resource).items()
     ]
     names = generated_names(state)
-    names |= _parts(b"\n".join(lines), identities)
+    names |= _parts(lines, identities)
     return xxhash.xxh3_128_digest(canonical_form(lines, names))
 
 
@@ -51,20 +51,28 @@ def final_form(world: World) -> bytes:
     return canonical_cluster(world.state, issued_identities(world.issued.items()))
 
 
-def _parts(text: bytes, identities: Iterable[str]) -> set[bytes]:
-    """The parts of identities that stand in a text: starts and ends, the longest that stand in a place."""
+def _parts(lines: Iterable[bytes], identities: Iterable[str]) -> set[bytes]:
+    """The parts of identities that stand in some lines: starts and ends, the longest that stand in a place."""
     parts = set()
-    rest = TIMES.sub(b" ", IDENTITIES.sub(b" ", text))
+    rest = b"\n".join([_without_identities(line) for line in lines])
     shortest = set()
     for identity in identities:
         plain = identity.replace("-", "").encode()
-        for size in range(len(plain), _SHORTEST, -1):
+        stands = plain[: _SHORTEST + 1] in rest or plain[-_SHORTEST - 1 :] in rest
+        for size in range(len(plain), _SHORTEST, -1) if stands else ():
             for part in (plain[:size], plain[-size:]):
                 if part in rest:
                     parts.add(part)
                     rest = rest.replace(part, b" ")
         shortest |= {plain[:_SHORTEST], plain[-_SHORTEST:]}
-    return parts | shortest.intersection(_WORDS.findall(rest))
+    found = {part for part in shortest if part in rest}
+    return parts | found.intersection(_WORDS.findall(rest)) if found else parts
+
+
+@lru_cache(maxsize=10_000)
+def _without_identities(line: bytes) -> bytes:
+    """A line without whole identities and times."""
+    return TIMES.sub(b" ", IDENTITIES.sub(b" ", line))
 
 
 def generated_names(state: State) -> set[bytes]:
@@ -166,7 +174,7 @@ class _Labelling:
             order = sorted({(colour, *texts) for colour, texts in signatures.values()})
             numbers = {signature: number for number, signature in enumerate(order)}
             colours = {symbol: numbers[colour, *texts] for symbol, (colour, texts) in signatures.items()}
-            if len(order) == count:
+            if len(order) in (count, len(colours)):  # nothing new was found, or there is nothing left to tell apart
                 return colours
             count = len(order)
 
