@@ -17,7 +17,7 @@ from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
 
 #: Clusters after writes that are kept.
-_MOST_WRITTEN: Final = 10_000
+_MOST_WRITTEN: Final = 2_000
 
 
 class Written(NamedTuple):

@@ -28,7 +28,7 @@ from kontend.runtime.client.call import Call
 #: An atomic reconcile that makes so many calls does not come to an end.
 _MOST_CALLS: Final = 10_000
 #: Instances after calls that are kept.
-_MOST_INSTANCES: Final = 10_000
+_MOST_INSTANCES: Final = 2_000
 
 
 class Reconciles:

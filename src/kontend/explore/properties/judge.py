@@ -17,7 +17,7 @@ from kontend.explore.properties.writes import faults_of_writes
 from kontend.kube.meta.names import Key
 
 #: Writes whose violations are kept.
-_MOST_WRITES: Final = 10_000
+_MOST_WRITES: Final = 2_000
 
 
 def sole_manager(model: Model, world: World, in_flight: InFlight, instance: int) -> str:

@@ -16,7 +16,7 @@ from kontend.kube.meta.names import Key
 #: Describes a delivery.
 Text = Callable[[], str]
 #: Instances that were brought forward and are kept.
-_MOST_PUSHED: Final = 10_000
+_MOST_PUSHED: Final = 2_000
 
 
 class Delivery:
