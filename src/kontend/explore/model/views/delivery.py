@@ -150,21 +150,19 @@ class Delivery:
 
     def _pushed_once(self, world: World, index: int) -> tuple[Instance, tuple[Text, ...]]:
         """An instance after a write, made once, with descriptions of what was delivered to it."""
-        before = world.instances[index]
-        question = (before, world.state, index)
+        question = (world.instances[index], world.state, index)
         known = self._pushed.get(question)
         if known is None:
-            instance, texts = self._brought_forward(world, index)
-            # A copy, because what is derived from the cluster before is kept in the instance.
-            known = (instance.changed() if instance is before else instance), tuple(texts)
+            known = self._brought_forward(world, index)
             if len(self._pushed) >= _MOST_PUSHED:
                 self._pushed.clear()
             self._pushed[question] = known
         return known
 
-    def _brought_forward(self, world: World, index: int) -> tuple[Instance, list[Text]]:
+    def _brought_forward(self, world: World, index: int) -> tuple[Instance, tuple[Text, ...]]:
         resources, state, lag = self._layout.resources[index], world.state, self._lag
-        instance = world.instances[index]
+        # A copy: the instance itself keeps what it knows of the cluster before, which other states have.
+        instance = world.instances[index].changed()
         views: list[int] | None = None
         texts: list[Text] = []
         for at in range(len(instance.views)):
@@ -186,7 +184,7 @@ class Delivery:
                 views[at] = state.resource_version
         if views is not None:
             instance = instance.changed(views=tuple(views))
-        return self.without_seen(index, instance), texts
+        return self.without_seen(index, instance), tuple(texts)
 
     def _most_overdue(self, world: World, index: int, first: int) -> int | None:
         """The view, from ``first`` on, with the oldest of the events that are overdue; None where none is."""
