@@ -175,7 +175,7 @@ class Instance:
         self._similarity = similarity
 
     def followers(self, state: State) -> dict[object, Instance]:
-        """What this instance becomes in a cluster state by local steps, as far as it is known. The caller adds more."""
+        """The known results of local steps of this instance in a cluster state, by the steps. The caller adds more."""
         if self._state is not state:
             self.attach(state)
         if self._followers is None:

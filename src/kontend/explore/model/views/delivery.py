@@ -43,7 +43,7 @@ class Delivery:
             }
             for program in layout.programs
         ]
-        #: What a write makes of an instance. Many states share it: others have only taken local steps in between.
+        #: Instances after a write. Many states share it: others have only taken local steps in between.
         self._pushed: dict[tuple[Instance, State, int], tuple[Instance, tuple[Text, ...]]] = {}
 
     def forget(self) -> None:
