@@ -9,6 +9,7 @@ from kontend.explore.model.knowledge import Knowledge, NewKind
 from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.event_loop import Unsupported
+from kontend.explore.program.suspended import end_suspended_runs
 from kontend.explore.program.symbols import Assumption, Refuted
 from kontend.explore.scenario import Scenario
 from kontend.explore.stamps import stamps_matter
@@ -36,3 +37,5 @@ def restarted(
             knowledge.take_over(error)
         except Unsupported as error:
             raise BadScenario(str(error)) from None
+        finally:
+            end_suspended_runs()

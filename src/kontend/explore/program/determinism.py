@@ -2,14 +2,15 @@
 
 Every verdict of the explorer rests on this. Each path runs a second time with all tokens renamed
 (:mod:`kontend.explore.program.symbols`) and with the caches of functools cleared; undeclared state that a run changes
-is an error. A sample of the paths is also watched, so that a difference comes with its cause; clocks and random numbers
-are errors even while both runs still agree.
+is an error. A sample of the paths is also watched from the last response on: clocks and random numbers are errors even
+while both runs still agree.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 from kontend.explore.program.impure_calls import ImpureCalls
@@ -61,30 +62,36 @@ class Determinism:
         self._controller = controller
         self._assumptions = assumptions
         self._code = UserCode(controller)
-        self._undeclared = UndeclaredState(controller, self._code)
+        self.undeclared = UndeclaredState(controller, self._code)
         self._sets_checked = False
 
-    def checked(
-        self,
-        request: Key,
-        run: Callable[[], Progress],
-        run_mirrored: Callable[[], Progress],
-        is_watched: Callable[[Progress], bool],
-    ) -> Progress:
+    def checked(self, request: Key, run: Callable[[], Progress], run_mirrored: Callable[[], Progress]) -> Progress:
         """The progress of a run. Raises :class:`Nondeterminism` or :class:`Refuted`."""
         self._check_sets(request)
-        before = self._undeclared.values()
+        before = self.undeclared.values()
         first = self._once(request, run)
-        changed = self._undeclared.changed(before)
-        if is_watched(first) or changed:
+        changed = self.undeclared.changed(before)
+        if changed:
             described, calls = self._compared(first, run)
-            causes = [*changed, *calls.forbidden()]
-            if described:
-                raise self._error(request, described, causes or calls.suspects() or [_UNKNOWN])
-            if causes:
-                raise self._error(request, "", causes)
+            raise self._error(request, described, [*changed, *calls.forbidden()])
         self._check_mirrored(request, first, run, run_mirrored)
         return first
+
+    def watch(
+        self, request: Key, expected: Progress, run: Callable[[AbstractContextManager[object]], Progress]
+    ) -> None:
+        """Make a run again, and watch what it is told to. Raises :class:`Nondeterminism` for impure calls there."""
+        self._check_sets(request)
+        calls = ImpureCalls(self._code)
+        try:
+            described = difference(expected, run(calls))
+        except Strayed as strayed:
+            described = str(strayed)
+        if described:
+            _, calls = self._compared(expected, lambda: run(nullcontext()))
+            raise self._error(request, described, calls.forbidden() or calls.suspects() or [_UNKNOWN])
+        if calls.forbidden():
+            raise self._error(request, "", calls.forbidden())
 
     def rerun(self, request: Key, expected: Progress, run: Callable[[], Progress]) -> None:
         """Make a run of another process again. Raises :class:`Nondeterminism` unless it does the same."""
@@ -96,7 +103,7 @@ class Determinism:
         self, request: Key, first: Progress, run: Callable[[], Progress], run_mirrored: Callable[[], Progress]
     ) -> None:
         """Raise when a run with renamed tokens, or with empty caches, does something else."""
-        self._undeclared.clear_caches()
+        self.undeclared.clear_caches()
         try:
             described = difference(first, run_mirrored())
         except Strayed as strayed:
@@ -125,9 +132,9 @@ class Determinism:
         try:
             return run()
         except Strayed as strayed:
-            before = self._undeclared.values()
+            before = self.undeclared.values()
             _, calls = self._compared(strayed.actual, run)
-            causes = [*self._undeclared.changed(before), *calls.forbidden()] or calls.suspects() or [_UNKNOWN]
+            causes = [*self.undeclared.changed(before), *calls.forbidden()] or calls.suspects() or [_UNKNOWN]
             raise self._error(request, str(strayed), causes) from None
 
     def _compared(self, first: Progress, run: Callable[[], Progress]) -> tuple[str, ImpureCalls]:

@@ -134,7 +134,11 @@ class Run:
         with collect_unawaited() as self._unawaited:
             api = Api(_Backend(self), manager=controller.name, guards=guards)
             self._task = self.loop.create_task(controller.reconcile(Request(*start.request), api))
-            self._drain()
+            try:
+                self._drain()
+            except BaseException:
+                self.close()
+                raise
 
     def respond(self, at: int, response: bytes) -> None:
         """Give the response to one of the pending calls: JSON behind ``=``, an error behind ``!``, or (``?``) none."""

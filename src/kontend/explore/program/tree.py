@@ -8,8 +8,9 @@ which is why a state can be stored, forked and resumed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import xxhash
 
@@ -21,6 +22,7 @@ from kontend.explore.program.masking import masked, relative_response
 from kontend.explore.program.memory import read_memory
 from kontend.explore.program.progress import Done, Progress
 from kontend.explore.program.run import Exchange, Run, Start, Strayed
+from kontend.explore.program.suspended import SuspendedRuns, Twins
 from kontend.explore.program.symbols import (
     Assumption,
     Refuted,
@@ -33,6 +35,8 @@ from kontend.runtime.client.call import Call
 from kontend.runtime.controller import BadController, Controller
 from kontend.runtime.guards import Guards
 from kontend.runtime.source_location import SourceLocation
+
+_UNWATCHED: Final[AbstractContextManager[object]] = nullcontext()
 
 
 class RecordedRun(NamedTuple):
@@ -140,6 +144,7 @@ class Program:
         self.asks_time = False
         self._watched = watched or WatchedPaths()
         self._determinism = Determinism(controller, assumptions)
+        self._suspended = SuspendedRuns(controller, self._determinism.undeclared)
 
     def root(self, start: Start) -> Node:
         """The node at which a reconcile starts."""
@@ -158,12 +163,15 @@ class Program:
     def _grow(self, parent: Node | None, at: int, key: Any, response: bytes, start: Start) -> Node:
         self.runs += 1
         exchanges = _exchanges_to(parent, at, response)
-        progress = self._determinism.checked(
-            start.request,
-            lambda: self._run(exchanges, start),
-            lambda: self._run(exchanges, start, mirrors=True),
-            lambda first: self._is_watched(parent, at, response, first),
-        )
+        progress = self._resumed(parent, at, response, start, exchanges) if self._suspended.is_possible else None
+        if progress is None:
+            progress = self._determinism.checked(
+                start.request,
+                lambda: self._run(exchanges, start),
+                lambda: self._run(exchanges, start, mirrors=True),
+            )
+        if self._is_watched(parent, at, response, progress):
+            self._determinism.watch(start.request, progress, lambda watch: self._run(exchanges, start, watch=watch))
         if Assumption.OPAQUE_VERSIONS in self._assumptions and leaked_versions(progress):
             raise Refuted(Assumption.OPAQUE_VERSIONS)
         if Assumption.SAME_FAILURES in self._assumptions and self._tells_codes(exchanges, start, progress):
@@ -178,6 +186,30 @@ class Program:
         failure = progress.done.failure if progress.done is not None else None
         kind = (before, response[:1], progress.lines, failure is not None and failure.line)
         return self._watched.takes(kind)
+
+    def _resumed(
+        self, parent: Node | None, at: int, response: bytes, start: Start, exchanges: list[Exchange]
+    ) -> Progress | None:
+        """The progress of a run that goes on from where it was suspended, and is suspended again where it waits.
+
+        None where something is amiss: the whole path is run then, to find out what.
+        """
+        waiting = self._suspended.resumed(parent.id) if parent is not None else None
+        try:
+            twins = waiting or Twins.started(lambda mirrors: self._started(exchanges[:-1], start, mirrors=mirrors))
+        except (Strayed, Unsupported, BadController):
+            return None
+        progress = None
+        try:
+            for exchange in exchanges[-1:]:
+                twins.follow(exchange, self._determinism.undeclared)
+            progress = twins.progress()
+        except (Strayed, Unsupported, BadController):
+            pass
+        except BaseException:
+            twins.close()
+            raise
+        return progress if self._suspended.keep(_id(parent, at, response, start), twins, progress) else None
 
     def take(self, behaviour: Behaviour) -> None:
         """Take over a behaviour that another process has found. User code does not run."""
@@ -197,15 +229,38 @@ class Program:
         self.ids.setdefault(node.id, node)
         return node
 
-    def _run(self, exchanges: list[Exchange], start: Start, *, mirrors: bool = False) -> Progress:
-        """Run the reconcile, giving it the responses on the way; ``mirrors`` renames all tokens."""
+    def _run(
+        self,
+        exchanges: list[Exchange],
+        start: Start,
+        *,
+        mirrors: bool = False,
+        watch: AbstractContextManager[object] = _UNWATCHED,
+    ) -> Progress:
+        """Run the reconcile, giving it the responses on the way; ``mirrors`` renames all tokens.
+
+        ``watch`` is entered while it goes on from the last response, or from its start if there is none.
+        """
+        with _UNWATCHED if exchanges else watch:
+            run = self._started(exchanges[:-1], start, mirrors=mirrors)
+        try:
+            with watch:
+                for exchange in exchanges[-1:]:
+                    run.follow(exchange)
+            return run.progress()
+        finally:
+            run.close()
+
+    def _started(self, exchanges: list[Exchange], start: Start, *, mirrors: bool) -> Run:
+        """Start a reconcile and give it some responses. Raises :class:`Strayed`."""
         run = Run(self.controller, self._guards, self._namespaced, start, mirrors=mirrors)
         try:
             for exchange in exchanges:
                 run.follow(exchange)
-            return run.progress()
-        finally:
+        except BaseException:
             run.close()
+            raise
+        return run
 
     def _tells_codes(self, exchanges: list[Exchange], start: Start, progress: Progress) -> bool:
         """The run does something else where a call fails with another code."""

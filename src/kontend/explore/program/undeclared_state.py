@@ -14,6 +14,7 @@ import marshal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType, ModuleType, NoneType
@@ -43,17 +44,62 @@ Variable = tuple[str, str, str]
 Fingerprint = bytes | tuple[type, object] | None
 
 
+class _Scope:
+    """The variables of one owner."""
+
+    def __init__(
+        self, scope: str, owner: str, variables: Mapping[str, Any], is_left_out: Callable[[str], bool] = lambda _: False
+    ) -> None:
+        self._owner = (scope, owner)
+        self._variables = variables
+        self._is_left_out = is_left_out
+        #: The name of each variable that was met, as a whole; None for those that are not compared.
+        self._names: dict[str, Variable | None] = {}
+        #: Values that cannot change or are not compared, and their fingerprints.
+        self._constants: dict[str, tuple[object, Fingerprint]] = {}
+
+    def add_to(self, fingerprints: dict[Variable, Fingerprint], code: UserCode) -> None:
+        """Add a fingerprint of each variable."""
+        for name, value in tuple(self._variables.items()):
+            variable = self._names[name] if name in self._names else self._named(name)
+            if variable is None:
+                continue
+            constant = self._constants.get(name)
+            if constant is not None and constant[0] is value:
+                fingerprints[variable] = constant[1]
+                continue
+            try:
+                fingerprint = _fingerprint(value, code)
+            except _TooLarge:
+                fingerprint = None
+            if fingerprint is None or type(value) in _IMMUTABLE:
+                self._constants[name] = value, fingerprint
+            fingerprints[variable] = fingerprint
+
+    def values(self) -> Iterator[Any]:
+        """The values that are compared."""
+        for name, value in tuple(self._variables.items()):
+            if self._named(name) is not None:
+                yield value
+
+    def _named(self, name: str) -> Variable | None:
+        if name not in self._names:
+            is_compared = not name.startswith("__") and not self._is_left_out(name)
+            self._names[name] = (*self._owner, name) if is_compared else None
+        return self._names[name]
+
+
 class UndeclaredState:
     """The variables within reach of a controller that are not its declared memory."""
 
     def __init__(self, controller: Controller, code: UserCode) -> None:
         self._controller = controller
         self._code = code
-        self._too_large: set[Variable] = set()
         self._classes = [
             cls for cls in type(controller).__mro__ if cls is not Controller and issubclass(cls, Controller)
         ]
         self._modules = _modules_of(self._classes, code)
+        self._scopes = self._all_scopes()
         self._caches = list(self._functools_caches())
 
     def clear_caches(self) -> None:
@@ -64,16 +110,18 @@ class UndeclaredState:
     def values(self) -> dict[Variable, Fingerprint]:
         """A fingerprint of each variable."""
         fingerprints: dict[Variable, Fingerprint] = {}
-        for scope, owner, variables in self._scopes():
-            for name, value in tuple(variables.items()):
-                variable = (scope, owner, name)
-                if name.startswith("__") or variable in self._too_large:
-                    continue
-                try:
-                    fingerprints[variable] = _fingerprint(value, self._code)
-                except _TooLarge:
-                    self._too_large.add(variable)
+        for scope in self._scopes:
+            scope.add_to(fingerprints, self._code)
         return fingerprints
+
+    def opaque_types(self) -> set[type]:
+        """The types of the objects that are not looked into, wherever they are."""
+        text = _Text(self._code)
+        for scope in self._scopes:
+            for value in scope.values():
+                with suppress(_TooLarge):
+                    text.of(value)
+        return text.opaque
 
     def changed(self, before: Mapping[Variable, Fingerprint]) -> list[str]:
         """Describes each variable that changed since, and what to do about it."""
@@ -85,17 +133,14 @@ class UndeclaredState:
             # From or to an object of a library: a client that was made when it was first needed, say.
             and old is not None
             and new is not None
-            and variable not in self._too_large
         ]
 
-    def _scopes(self) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-        memory = set(self._controller.memory)
+    def _all_scopes(self) -> list[_Scope]:
+        memory = frozenset(self._controller.memory)
         own: dict[str, Any] = getattr(self._controller, "__dict__", {})
-        yield "self", "", {name: own[name] for name in own if name not in memory and not self._is_cached(name)}
-        for cls in self._classes:
-            yield "class", cls.__qualname__, {name: value for name, value in vars(cls).items() if name not in memory}
-        for module in self._modules:
-            yield "module", module.__name__, vars(module)
+        scopes = [_Scope("self", "", own, lambda name: name in memory or self._is_cached(name))]
+        scopes += [_Scope("class", cls.__qualname__, vars(cls), memory.__contains__) for cls in self._classes]
+        return scopes + [_Scope("module", module.__name__, vars(module)) for module in self._modules]
 
     def _functools_caches(self) -> Iterator[Callable[[], None]]:
         scopes: list[Mapping[str, Any]] = [vars(cls) for cls in self._classes]
@@ -185,11 +230,15 @@ class _Text:
         self._code = code
         self._parts = 0
         self._open: set[int] = set()
+        #: The types of the objects that are not looked into.
+        self.opaque: set[type] = set()
 
     def of(self, value: Any) -> bytes | None:
         """The fingerprint of a variable; None for an object that is not looked into."""
+        self._parts = 0
         if type(value) in _SCALARS or self._is_container(value) or self._is_users(value):
             return xxhash.xxh3_128_digest(self._text(value))
+        self.opaque.add(type(value))
         return None
 
     def _text(self, value: Any) -> bytes:
@@ -213,6 +262,7 @@ class _Text:
                 return kind.__qualname__.encode() + self._text(_attributes(value))
         finally:
             self._open.discard(id(value))
+        self.opaque.add(kind)
         return b"object"
 
     @staticmethod
