@@ -144,8 +144,9 @@ class BreadthFirst:
         #: The numbers of states after which sets of states are tried, with the effort.
         several = len(model.programs) > len(model.scenario.controllers)
         attempts = PROVE_PART_AFTER if model.part is not None and several else PROVE_AFTER
-        self._attempts = list(attempts) if proves else []
-        self._prove_at = self._attempts[0][0] if proves else sys.maxsize
+        # Of a single instance there are as many sets as states.
+        self._attempts = list(attempts) if proves and len(model.programs) > 1 else []
+        self._prove_at = self._attempts[0][0] if self._attempts else sys.maxsize
         self._effort = Effort(self._is_over)
 
     def run(self) -> Verdict:
