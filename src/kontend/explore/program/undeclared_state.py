@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
+from operator import is_
 from pathlib import Path
 from types import FunctionType, ModuleType, NoneType
 from typing import Any, Final
@@ -53,40 +54,37 @@ class _Scope:
         self._owner = (scope, owner)
         self._variables = variables
         self._is_left_out = is_left_out
-        #: The name of each variable that was met, as a whole; None for those that are not compared.
-        self._names: dict[str, Variable | None] = {}
-        #: Values that cannot change or are not compared, and their fingerprints.
-        self._constants: dict[str, tuple[object, Fingerprint]] = {}
+        #: The names and values that there were the last time.
+        self._names: list[str] = []
+        self._values: list[Any] = []
+        #: The fingerprints of values that cannot change or are not compared, and the other variables.
+        self._constant: dict[Variable, Fingerprint] = {}
+        self._changeable: list[tuple[Variable, Any]] = []
 
     def add_to(self, fingerprints: dict[Variable, Fingerprint], code: UserCode) -> None:
         """Add a fingerprint of each variable."""
+        names, values = list(self._variables), list(self._variables.values())
+        if names != self._names or not all(map(is_, values, self._values)):
+            self._names, self._values = names, values
+            self._divide(code)
+        fingerprints.update(self._constant)
+        for variable, value in self._changeable:
+            fingerprints[variable] = _fingerprint(value, code)
+
+    def compared(self) -> Iterator[tuple[Variable, Any]]:
+        """The variables that are compared, and their values."""
         for name, value in tuple(self._variables.items()):
-            variable = self._names[name] if name in self._names else self._named(name)
-            if variable is None:
-                continue
-            constant = self._constants.get(name)
-            if constant is not None and constant[0] is value:
-                fingerprints[variable] = constant[1]
-                continue
-            try:
-                fingerprint = _fingerprint(value, code)
-            except _TooLarge:
-                fingerprint = None
+            if not name.startswith("__") and not self._is_left_out(name):
+                yield (*self._owner, name), value
+
+    def _divide(self, code: UserCode) -> None:
+        self._constant, self._changeable = {}, []
+        for variable, value in self.compared():
+            fingerprint = _fingerprint(value, code)
             if fingerprint is None or type(value) in _IMMUTABLE:
-                self._constants[name] = value, fingerprint
-            fingerprints[variable] = fingerprint
-
-    def values(self) -> Iterator[Any]:
-        """The values that are compared."""
-        for name, value in tuple(self._variables.items()):
-            if self._named(name) is not None:
-                yield value
-
-    def _named(self, name: str) -> Variable | None:
-        if name not in self._names:
-            is_compared = not name.startswith("__") and not self._is_left_out(name)
-            self._names[name] = (*self._owner, name) if is_compared else None
-        return self._names[name]
+                self._constant[variable] = fingerprint
+            else:
+                self._changeable.append((variable, value))
 
 
 class UndeclaredState:
@@ -118,7 +116,7 @@ class UndeclaredState:
         """The types of the objects that are not looked into, wherever they are."""
         text = _Text(self._code)
         for scope in self._scopes:
-            for value in scope.values():
+            for _, value in scope.compared():
                 with suppress(_TooLarge):
                     text.of(value)
         return text.opaque
@@ -206,7 +204,7 @@ class _TooLarge(Exception):
 
 
 def _fingerprint(value: Any, code: UserCode) -> Fingerprint:
-    """The fingerprint of a variable. Raises :class:`_TooLarge`."""
+    """The fingerprint of a variable."""
     kind = type(value)
     if kind in _IMMUTABLE:
         return kind, value
@@ -220,7 +218,10 @@ def _fingerprint(value: Any, code: UserCode) -> Fingerprint:
         else:
             if len(text) <= _LARGEST:  # every part has at least one byte
                 return text
-    return _Text(code).of(value)
+    try:
+        return _Text(code).of(value)
+    except _TooLarge:
+        return None
 
 
 class _Text:
