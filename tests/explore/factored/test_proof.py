@@ -59,10 +59,16 @@ def one_by_one(scenario: Scenario) -> Verdict:
     return check(replace(scenario, reductions=Reductions(factored=False)))
 
 
+def prove_after(monkeypatch: pytest.MonkeyPatch, states: int) -> None:
+    """Try sets of states after so many states, of a single instance too."""
+    for attempts in ("PROVE_AFTER", "PROVE_ALONE_AFTER"):
+        monkeypatch.setattr(breadth_first, attempts, ((states, 1_000_000),))
+
+
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try sets of states from the first state on."""
-    monkeypatch.setattr(breadth_first, "PROVE_AFTER", ((0, 1_000_000),))
+    prove_after(monkeypatch, 0)
 
 
 def forms(verdict: Verdict) -> set[bytes]:
@@ -143,8 +149,15 @@ def test_processes_do_not_matter() -> None:
 
 def test_sets_are_tried_after_many_states(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = counted(bounds=Bounds(concurrent=2, faults=0))
-    monkeypatch.setattr(breadth_first, "PROVE_AFTER", ((100, 1_000_000),))
+    prove_after(monkeypatch, 100)
     verdict = check(scenario)
     assert verdict.ok
     assert verdict.sets > 0
     assert 100 <= verdict.states < one_by_one(scenario).states
+
+
+def test_sets_of_a_single_instance_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(breadth_first, "PROVE_AFTER", ((0, 1_000_000),))
+    assert check(counted()).sets == 0
+    assert check(counted(bounds=Bounds(concurrent=2, faults=0))).sets > 0

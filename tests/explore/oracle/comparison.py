@@ -60,6 +60,7 @@ def explored(scenario: Scenario, way: str = "default", *, states: int = 200_000)
     bounds = replace(scenario.bounds, states=min(states, scenario.bounds.states), seconds=SECONDS)
     with (
         patch.object(breadth_first, "PROVE_AFTER", prove_after),
+        patch.object(breadth_first, "PROVE_ALONE_AFTER", prove_after),
         patch.object(breadth_first, "LOOK_AGAIN_AFTER", 1),
     ):
         return check(replace(scenario, reductions=reductions, bounds=bounds), **options)

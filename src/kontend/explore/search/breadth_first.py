@@ -44,6 +44,8 @@ ENOUGH_RESTLESS: Final = 2_000
 PROVE_AFTER: Final = ((500, 40_000), (1_000, 100_000), (2_000, 200_000), (50_000, 1_000_000))
 #: The same for one of several parts in which a controller has several instances: they multiply soon.
 PROVE_PART_AFTER: Final = ((100, 10_000), *PROVE_AFTER)
+#: The same for a single instance: not at all, as there are as many sets as states.
+PROVE_ALONE_AFTER: Final[tuple[tuple[int, int], ...]] = ()
 #: After how many more states a proof is looked at again.
 LOOK_AGAIN_AFTER: Final = 1_000
 INTERRUPTED: Final = "it was interrupted"
@@ -142,10 +144,7 @@ class BreadthFirst:
         #: It stopped because a violation was found long ago, and no other one since.
         self.had_enough = False
         #: The numbers of states after which sets of states are tried, with the effort.
-        several = len(model.programs) > len(model.scenario.controllers)
-        attempts = PROVE_PART_AFTER if model.part is not None and several else PROVE_AFTER
-        # Of a single instance there are as many sets as states.
-        self._attempts = list(attempts) if proves and len(model.programs) > 1 else []
+        self._attempts = list(_attempts(model)) if proves else []
         self._prove_at = self._attempts[0][0] if self._attempts else sys.maxsize
         self._effort = Effort(self._is_over)
 
@@ -279,3 +278,11 @@ def _current(graph: Graph, layer: tuple[int, int], reached: Iterable[int]) -> ar
     """
     costs, depths = graph.costs, graph.depths
     return array("I", dict.fromkeys(number for number in reached if (costs[number], depths[number]) == layer))
+
+
+def _attempts(model: Model) -> tuple[tuple[int, int], ...]:
+    """When sets of states are tried."""
+    if len(model.programs) == 1:
+        return PROVE_ALONE_AFTER
+    several = len(model.programs) > len(model.scenario.controllers)
+    return PROVE_PART_AFTER if model.part is not None and several else PROVE_AFTER
