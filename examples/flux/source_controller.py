@@ -297,7 +297,7 @@ create = Scenario(
     guards=Guards.off(),
     bounds=Bounds(lag=0),
 )
-# The bug shows within some hundred states.
+# The bug shows within 2,000 states; with the default bounds the search goes on for another 5,000.
 change = replace(
     create, objects=[_healthy], actions=[update(_healthy, spec={"tag": "v2"})], bounds=Bounds(states=2_000)
 )
