@@ -143,7 +143,6 @@ class BreadthFirst:
         self._knows_baseline = False
         #: It stopped because a violation was found long ago, and no other one since.
         self.had_enough = False
-        #: The numbers of states after which sets of states are tried, with the effort.
         self._attempts = list(_attempts(model)) if proves else []
         self._prove_at = self._attempts[0][0] if self._attempts else sys.maxsize
         self._effort = Effort(self._is_over)
@@ -281,7 +280,7 @@ def _current(graph: Graph, layer: tuple[int, int], reached: Iterable[int]) -> ar
 
 
 def _attempts(model: Model) -> tuple[tuple[int, int], ...]:
-    """When sets of states are tried."""
+    """The numbers of states after which sets of states are tried, with the effort."""
     if len(model.programs) == 1:
         return PROVE_ALONE_AFTER
     several = len(model.programs) > len(model.scenario.controllers)
