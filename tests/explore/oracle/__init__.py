@@ -53,7 +53,8 @@ at a time as ``max_concurrent`` says, each of another request.
 timer that fires moves the clock forward by its seconds, rounded up, unless the clock has moved by twice as much before;
 one that fires early (see *Divergence*), unless it has moved by as much. Otherwise time stands still. Where a fair run
 without perturbations comes to rest, but would not if a clock also moved by a second with each write and each change of
-memory by a reconcile that has asked for the time, the scenario *never settles*, and nothing else is asked.
+memory by a reconcile that has asked for the time, the scenario *never settles*, and nothing else is asked. The users of
+that run act when nothing but retries and timers is left to do.
 
 **Caches.** A kind that the controller does not declare, or declares at another version, has a cache from the first
 cached read of it on, which starts with the present. Its events ask for no reconcile. A read of a subresource goes to

@@ -6,8 +6,6 @@ run that still writes after many rounds never settles.
 
 from __future__ import annotations
 
-from collections import deque
-
 from explore.oracle.identifiers import TooMany
 from explore.oracle.model import Step, World
 from explore.oracle.transitions import Model
@@ -21,7 +19,8 @@ def keeps_writing(scenario: Scenario, *, reconciles: int = 45, ticks: bool = Fal
     """A fair run still writes in the last third of so many reconciles; ``ticks`` as in the model."""
     model = Model(scenario, ticks=ticks)
     world = model.initial
-    turns: deque[str] = deque()
+    #: For each start and retry, when it was last taken.
+    turns: dict[str, int] = {}
     run = wrote = rests = 0
     try:
         while run < reconciles:
@@ -37,34 +36,37 @@ def keeps_writing(scenario: Scenario, *, reconciles: int = 45, ticks: bool = Fal
     return wrote > 0
 
 
-def _next(model: Model, world: World, turns: deque[str], *, waits: bool) -> Step | None:
-    """The next step: caches first, then the reconcile under way, the user, retries, whose turn it is, and timers.
+def _next(model: Model, world: World, turns: dict[str, int], *, waits: bool) -> Step | None:
+    """The next step: caches first, then the reconcile under way, the user, whose turn it is, retries, and timers.
 
-    A user who ``waits`` acts when there is nothing else left to do.
+    A user who ``waits`` acts when nothing but retries and timers is left. Retries do not hold the user up: those of a
+    reconcile that always fails have no end.
     """
     steps = {step.text: step for step in model.steps(world) if not step.optional}
     for part in (": cache sees ", ": cached ", ": get ", ": list "):
         for text, step in steps.items():
             if part in text:
                 return step
-    for text, step in steps.items():
-        if step.acts:
-            if not waits and not any(instance.running for instance in world.instances):
-                return step
-        elif ": retry of " not in text and " starts " not in text and not step.fires:
-            return step
-    for text, step in steps.items():
-        if ": retry of " in text:
-            return step
-    starts = [text for text in steps if " starts " in text]
-    for text in starts:
-        if text not in turns:
-            turns.append(text)
-    for text in list(turns):
-        turns.remove(text)
-        if text in starts:
-            return steps[text]
-    acts = next((step for step in steps.values() if step.acts), None)
-    if acts is not None and not any(instance.running for instance in world.instances):
+    is_calm = not any(instance.running for instance in world.instances)
+    acts = next((step for step in steps.values() if step.acts and is_calm), None)
+    if acts is not None and not waits:
         return acts
+    starts = [text for text in steps if " starts " in text]
+    retries = [text for text in steps if ": retry of " in text]
+    for text, step in steps.items():
+        if not step.acts and not step.fires and text not in (*starts, *retries):
+            return step
+    if starts:
+        return steps[_whose_turn(starts, turns)]
+    if acts is not None:
+        return acts
+    if retries:
+        return steps[_whose_turn(retries, turns)]
     return next((step for step in steps.values() if step.fires and not step.perturbs), None)
+
+
+def _whose_turn(texts: list[str], turns: dict[str, int]) -> str:
+    """The step that was taken longest ago, or never."""
+    chosen = min(texts, key=lambda text: turns.get(text, 0))
+    turns[chosen] = 1 + max(turns.values(), default=0)
+    return chosen

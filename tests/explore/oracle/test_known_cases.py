@@ -21,3 +21,7 @@ def test_the_explorer_agrees_with_the_oracle(name: str, way: str) -> None:
     answer = _expected(name)
     assert answer.decided
     assert differences(answer, explored(CASES[name](), way, states=10_000)) == []
+
+
+def test_retries_without_end_do_not_keep_the_user_of_a_fair_run_from_acting() -> None:
+    assert _expected("stamps_beside_a_reconcile_that_always_fails").endless

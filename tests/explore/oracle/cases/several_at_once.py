@@ -375,3 +375,27 @@ def a_write_after_a_delay_that_ends_in_the_middle() -> Scenario:
         return (old, new) == (2, 0)
 
     return _resized(never(notes_the_reset, name="notes the reset"))
+
+
+@case
+def stamps_beside_a_reconcile_that_always_fails() -> Scenario:
+    """One widget stops failing when the user acts, and stamps the time from then on; the other fails for ever."""
+
+    class Stamps(Controller):
+        kind = W
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            w = await api.get(W, request)
+            if not w["metadata"].get("labels"):
+                await api.create(cm("out"))
+            stamp = merge_patch({"metadata": {"annotations": {"stamped": api.now()}}})
+            await api.patch(w, stamp)
+
+    return Scenario(
+        [Stamps()],
+        crds=[CRD],
+        objects=[WIDGET, OTHER],
+        actions=[update(WIDGET, metadata={"labels": {"ready": "yes"}})],
+        bounds=Bounds(faults=0, lag=0),
+        guards=OFF,
+    )
