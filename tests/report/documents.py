@@ -205,6 +205,34 @@ def lost_update(**more: Any) -> Document:
     )
 
 
+def condition() -> Document:
+    """A lost update in which the last step changes a condition in three fields, and another element in one."""
+    document = lost_update()
+    name, path = "ConfigMap/v1 default/l", "status.conditions[type=Ready]"
+    down = {"type": "Ready", "status": "False", "reason": "Down", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    up = {"type": "Ready", "status": "True", "reason": "Up", "lastTransitionTime": "2026-01-01T00:00:05Z"}
+    versions = [
+        {
+            "kind": "ConfigMap",
+            "metadata": {"name": "l"},
+            "status": {"conditions": [each], "ports": [{"name": "a", **port}]},
+        }
+        for each, port in ((down, {"port": 1}), (up, {"port": 2}))
+    ]
+    before, after = (hash_of(version) for version in versions)
+    fields = [FieldChange(f"{path}.{field}", down[field], up[field]) for field in sorted(up) if field != "type"]
+    write = Write(name, 9, before, after, (*fields, FieldChange("status.ports[name=a].port", 1, 2)))
+    differences = tuple(Difference(name, change.path, change.before, change.after) for change in fields)
+    return replace(
+        document,
+        violation=replace(document.violation, difference=differences),
+        steps=(*document.steps[:-1], replace(document.steps[-1], writes=(write,))),
+        baseline=(replace(document.steps[-1], writes=(write,)),),
+        objects={**document.objects, before: versions[0], after: versions[1]},
+        initial={**document.initial, name: before},
+    )
+
+
 def never_settles() -> Document:
     """Two instances undo each other's writes forever."""
     recorder = _ports()

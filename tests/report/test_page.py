@@ -11,7 +11,7 @@ import pytest
 
 from kontend.report.page.contents import PropertyResult, ScenarioResult, results_of
 from kontend.report.page.page import page, script_safe
-from report.documents import hostile, large, lost_update, never_settles
+from report.documents import condition, hostile, large, lost_update, never_settles
 
 MEBIBYTE = 1024 * 1024
 
@@ -48,6 +48,28 @@ def test_the_data_is_read_back_as_it_was() -> None:
     data = json.loads(Elements(page(results_of([hostile()]), title="t")).scripts[0])
     assert data["documents"][0]["violation"]["property"] == hostile().violation.property
     assert data["documents"][0]["steps"] == hostile().to_json()["steps"]
+
+
+def test_several_fields_of_one_element_of_a_list_are_one_change() -> None:
+    data = json.loads(Elements(page(results_of([condition()]))).scripts[0])["documents"][0]
+    down = {"status": "False", "reason": "Down", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    up = {"status": "True", "reason": "Up", "lastTransitionTime": "2026-01-01T00:00:05Z"}
+    for steps in (data["steps"], data["baseline"]):
+        element, port = steps[-1]["writes"][0]["changes"]
+        assert element == {"path": "status.conditions[type=Ready]", "before": down, "after": up}
+        assert list(element["after"]) == ["status", "reason", "lastTransitionTime"]
+        assert port == {"path": "status.ports[name=a].port", "before": 1, "after": 2}
+    difference = data["violation"]["difference"]
+    assert [(each["path"], each["got"], each["expected"]) for each in difference] == [(element["path"], down, up)]
+
+
+def test_the_fields_of_an_element_keep_their_history() -> None:
+    data = json.loads(Elements(page(results_of([condition()]))).scripts[0])["documents"][0]
+    assert data["steps"] != condition().to_json()["steps"]
+    for step in data["steps"]:
+        for write in step["writes"]:
+            write.pop("changes", None)
+    assert data["steps"] == condition().to_json()["steps"]
 
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "]]>", "&lt;", "\u2028", "\u2029"])

@@ -13,7 +13,7 @@ from kontend.report.document import Difference, FieldChange, Fix, Line, Write, h
 from kontend.report.page.contents import PropertyResult, ScenarioResult, results_of
 from kontend.report.page.page import page
 from report.browser import View
-from report.documents import faults, hostile, large, lost_update, never_settles
+from report.documents import condition, faults, hostile, large, lost_update, never_settles
 from report.sweeps import swept, timed
 
 Open = Callable[..., View]
@@ -445,3 +445,16 @@ def test_the_writers_of_a_whole_list_show_the_list(view: Open, tmp_path: Path) -
     file.write_text(page(results_of([changed])), encoding="utf-8")
     route = "#/v1/fields?object=ConfigMap%2Fv1+default%2Fl&field=spec.subnets"
     assert '[{"cidr":"10.0.0.0/24"}] → [{"cidr":"10.0.0.0/24","id":"a"}]' in view().open(file, route).text("#chain")
+
+
+def test_several_fields_of_one_element_of_a_list_are_one_line(view: Open, tmp_path: Path) -> None:
+    file = tmp_path / "condition.html"
+    file.write_text(page(results_of([condition()])), encoding="utf-8")
+    last = condition().steps[-1].number
+    shown = view().open(file, f"#/v1/trace/{last}")
+    details = shown.text(".details")
+    assert details.count("status.conditions[type=Ready]") == 1
+    assert '{"status":"True","reason":"Up","lastTransitionTime":"2026-01-01T00:00:05Z"}' in details
+    assert shown.text(".fault").count("status.conditions[type=Ready]") == 1
+    shown.page.click(".details button.link.code >> nth=0")
+    assert '{"type":"Ready","status":"True"' in shown.text("#chain")

@@ -27,6 +27,7 @@ from kontend.explore.search.walks.walk import Walk
 from kontend.explore.trace.counterexample import counterexample
 from kontend.report.decoding import encode
 from kontend.report.document import Actor, Document, Explanation, Source
+from kontend.report.page.contents import shown
 
 T = TypeVar("T")
 #: The steps that one look may take to find out what each choice violates.
@@ -64,9 +65,9 @@ class Position:
     violations: dict[str, tuple[str, int]]
 
     def to_json(self) -> dict[str, Any]:
-        """This position as JSON."""
+        """This position as JSON for the page."""
         return {
-            "document": self.document.to_json(),
+            "document": shown(self.document),
             "choices": encode(self.choices),
             "quiescent": self.quiescent,
             "violations": [

@@ -6,12 +6,13 @@ A condition, or a container in a list, that differs in several fields is one dif
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final, Literal
 
 import orjson
 
-from kontend.report.document import FieldChange
+from kontend.report.document import Difference, FieldChange
 
 #: Fields that name or decide an element, those that say little about it, and those that say nothing.
 _FIRST: Final = ("type", "name", "status", "phase", "state")
@@ -43,13 +44,14 @@ def compact(content: Any) -> bytes:
     >>> compact({"lastTransitionTime": "2026-01-01T00:00:00Z", "status": "True", "reason": "Up"})
     b'{"status":"True","reason":"Up","lastTransitionTime":"2026-01-01T00:00:00Z"}'
     """
-    return orjson.dumps(_ordered(content))
+    return orjson.dumps(ordered(content))
 
 
-def _ordered(content: Any) -> Any:
+def ordered(content: Any) -> Any:
+    """A value with the fields of objects in the order of :func:`rank`."""
     if isinstance(content, Mapping):
-        return {name: _ordered(content[name]) for name in sorted(content, key=lambda name: (rank(name), name))}
-    return [_ordered(item) for item in content] if isinstance(content, list) else content
+        return {name: ordered(content[name]) for name in sorted(content, key=lambda name: (rank(name), name))}
+    return [ordered(item) for item in content] if isinstance(content, list) else content
 
 
 def without_key(path: str, content: Any) -> Any:
@@ -89,6 +91,13 @@ def joined(fields: Sequence[FieldChange]) -> list[FieldChange]:
             result.append(FieldChange(element, _side(parts, "before"), _side(parts, "after")))
             del members[element]
     return result
+
+
+def joined_differences(differences: Sequence[Difference]) -> Iterator[Difference]:
+    """Differences of final states, those in several fields of one element as one."""
+    for name, group in groupby(differences, key=lambda difference: difference.object):
+        for change in joined([FieldChange(each.path, each.expected, each.got) for each in group]):
+            yield Difference(name, change.path, change.after, change.before)
 
 
 def _place(change: FieldChange) -> tuple[str, str]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from typing import Any, Final
 
 from kontend.report.document import Call, Difference, Document, Explanation, FieldChange, Read, Step, Write
-from kontend.report.elements import compact, joined, list_of, without_key
+from kontend.report.elements import compact, joined, joined_differences, list_of, without_key
 from kontend.report.inspection import overlaps
 
 #: An object and a path in it.
@@ -248,7 +247,7 @@ def _field(change: FieldChange) -> str:
 def difference_lines(differences: Sequence[Difference], *, verbose: bool = False) -> Iterator[str]:
     """The final state as a diff against the expected one."""
     yield "  The final state (+) against that of the nearest good run (-):"
-    lines = list(differences if verbose else _joined(differences))
+    lines = list(differences if verbose else joined_differences(differences))
     shown = lines if verbose else lines[:_DIFFERENCES]
     last = ""
     for line in shown:
@@ -266,13 +265,6 @@ def difference_lines(differences: Sequence[Difference], *, verbose: bool = False
     left = len(lines) - len(shown)
     if left:
         yield f"    … and {left} more difference{'s' * (left != 1)}"
-
-
-def _joined(differences: Sequence[Difference]) -> Iterator[Difference]:
-    """The differences, several fields of one element as one."""
-    for name, group in groupby(differences, key=lambda difference: difference.object):
-        for change in joined([FieldChange(each.path, each.expected, each.got) for each in group]):
-            yield Difference(name, change.path, change.after, change.before)
 
 
 def _fix(violation: Explanation, width: int) -> str:

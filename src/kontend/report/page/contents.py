@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from kontend.report.decoding import encode
-from kontend.report.document import Document, Exploration
+from kontend.report.document import Document, Exploration, Write
+from kontend.report.elements import is_element, joined, joined_differences, ordered, without_key
 from kontend.report.timed import SweepResult, TimedRun
 
 
@@ -65,7 +66,7 @@ def page_data(title: str, scenarios: Sequence[ScenarioResult], **more: Any) -> M
         numbers = []
         for document in scenario.documents:
             numbers.append(len(documents))
-            documents.append(_shown(document))
+            documents.append(shown(document))
         entries.append(
             {
                 "name": scenario.name,
@@ -81,9 +82,32 @@ def page_data(title: str, scenarios: Sequence[ScenarioResult], **more: Any) -> M
     return {"title": title, "scenarios": entries, "documents": documents, **more}
 
 
-def _shown(document: Document) -> dict[str, Any]:
-    """A document without the parts that only replaying needs."""
-    shown = document.to_json()
+def shown(document: Document) -> dict[str, Any]:
+    """A document as the page shows it: without the parts that only replaying needs, elements of lists as one change."""
+    data = document.to_json()
     for name in ("schedule", "exploration", "token"):
-        shown.pop(name)
-    return shown
+        data.pop(name)
+    data["violation"]["difference"] = [
+        encode(replace(each, got=_element(each.path, each.got), expected=_element(each.path, each.expected)))
+        for each in joined_differences(document.violation.difference)
+    ]
+    for steps, entries in ((document.steps, data["steps"]), (document.baseline or (), data["baseline"] or ())):
+        for step, entry in zip(steps, entries, strict=True):
+            for write, written in zip(step.writes, entry["writes"], strict=True):
+                _add_changes(write, written)
+    return data
+
+
+def _add_changes(write: Write, written: dict[str, Any]) -> None:
+    """Add the changes to show where they are others than the fields, which the history of a field needs."""
+    changes = joined(write.fields)
+    if any(is_element(change.path) for change in changes):
+        written["changes"] = [
+            encode(replace(each, before=_element(each.path, each.before), after=_element(each.path, each.after)))
+            for each in changes
+        ]
+
+
+def _element(path: str, content: Any) -> Any:
+    """A value, of an element of a list without what its path says already and with what decides first."""
+    return ordered(without_key(path, content)) if is_element(path) else content

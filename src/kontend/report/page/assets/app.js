@@ -370,7 +370,7 @@ class Page {
         this.go({
           tab: "fields",
           object: write.object,
-          field: write.before && write.after && write.fields.length ? write.fields[0].path : "",
+          field: write.before && write.after && write.fields.length ? changesOf(write)[0].path : "",
         });
     } else return false;
     return true;

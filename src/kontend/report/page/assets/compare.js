@@ -69,7 +69,7 @@ const signature = (step) => [step.text, step.response, ...step.writes.map((write
 function valuesOf(step) {
   const fields = step.writes
     .filter((write) => write.before && write.after)
-    .flatMap((write) => write.fields)
+    .flatMap(changesOf)
     .slice(0, 3);
   if (!fields.length) return null;
   return h(

@@ -74,7 +74,7 @@ function readsOf(step) {
 
 function writeOf(trace, write, follow) {
   const verb = !write.before ? "Created" : !write.after ? "Deleted" : "Wrote";
-  const fields = write.fields;
+  const fields = changesOf(write);
   return [
     h("h4", null, `${verb} `, h("code", null, write.object), ` as version ${write.version}`),
     fields.length > 0 &&

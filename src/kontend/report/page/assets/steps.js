@@ -15,6 +15,9 @@ function short(value) {
 // Kinds without their groups and versions, which are in the details.
 const briefly = (text) => text.replace(/\b([A-Z]\w*)(\.[\w.-]+)?\/v\d\w* /g, "$1 ");
 
+// The fields that a write changes, several of one element of a list as one.
+const changesOf = (write) => write.changes || write.fields;
+
 /** The outcome of a step in a few words. */
 function effectOf(step) {
   if (step.failure) return step.failure;
@@ -24,9 +27,10 @@ function effectOf(step) {
     const more = step.writes.length > 1 ? `, and ${step.writes.length - 1} more` : "";
     if (!write.after) return `deletes ${briefly(write.object)}${more}`;
     if (!write.before) return `creates ${briefly(write.object)}, version ${write.version}${more}`;
-    const [field] = write.fields;
+    const changes = changesOf(write);
+    const [field] = changes;
     if (!field) return `version ${write.version}${more}`;
-    const others = write.fields.length > 1 ? `, and ${plural(write.fields.length - 1, "field")} more` : "";
+    const others = changes.length > 1 ? `, and ${plural(changes.length - 1, "field")} more` : "";
     return `${field.path}: ${short(field.before)} → ${short(field.after)}${others}${more}`;
   }
   const stale = step.reads.find(isStale);

@@ -129,7 +129,7 @@ class Trace {
       let after = fieldOf(this.object(entry.write.after), path);
       if (same(before, after)) {
         // The writer of the document may know elements of lists by other keys.
-        const field = entry.write.fields.find((change) => change.path === path);
+        const field = [...entry.write.fields, ...changesOf(entry.write)].find((change) => change.path === path);
         if (!field) return;
         [before, after] = [field.before ?? undefined, field.after ?? undefined];
       }
