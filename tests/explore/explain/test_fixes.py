@@ -79,7 +79,7 @@ class Gives(Plans):
 
 
 class GivesMadeElsewhere(Plans):
-    """Sends a merge patch that another line has made."""
+    """Sends a merge patch that another line has made; a line of this file switches the lock of a difference off."""
 
     async def send(self, api: Api, widget: Object, status: Object) -> None:
         """Write."""

@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from kontend.cluster.state import Change
+from kontend.explore.explain.causes.given_patches import is_given
 from kontend.explore.explain.causes.guarding import locks
 from kontend.explore.explain.fields import content_of, object_name, short_name
 from kontend.explore.explain.trail import Part, Seen, Taken, Trail
@@ -62,7 +63,7 @@ def fix_of_blind_write(trail: Trail, taken: Taken, part: Part, path: Path = (), 
     call = part.call
     assert call is not None
     if call.verb in _DELETES:
-        return _locked_delete(call, guarded=locks(trail, taken, part, "delete_preconditions"))
+        return _locked_delete(call, guarded=bool(locks(trail, taken, part, "delete_preconditions")))
     if call.content_type.startswith("application/apply-patch"):
         return _locked_apply(call, author)
     if call.content_type.startswith("application/json-patch"):
@@ -70,7 +71,9 @@ def fix_of_blind_write(trail: Trail, taken: Taken, part: Part, path: Path = (), 
         return f"send the resourceVersion that was read in the patch, as {operation}; {_CONFLICT}"
     if call.verb == "update":
         return f"keep metadata.resourceVersion in the object that is updated; {_CONFLICT}"
-    return _locked_patch(part, call, path, guarded=locks(trail, taken, part, "locked_status"))
+    guarded = locks(trail, taken, part, "locked_status")
+    given = not guarded and is_given(trail, taken, part, locked=guarded)
+    return _locked_patch(part, call, path, guarded=bool(guarded), given=given)
 
 
 def _locked_delete(call: Call, *, guarded: bool) -> str:
@@ -93,7 +96,7 @@ def _locked_apply(call: Call, author: str) -> str:
     )
 
 
-def _locked_patch(part: Part, call: Call, path: Path, *, guarded: bool) -> str:
+def _locked_patch(part: Part, call: Call, path: Path, *, guarded: bool, given: bool) -> str:
     status = call.subresource == "status"
     safe = "mutate_status(api, obj, change)" if status else "mutate_spec(api, obj, change)"
     if call.subresource == "scale":
@@ -106,7 +109,7 @@ def _locked_patch(part: Part, call: Call, path: Path, *, guarded: bool) -> str:
     lock = "lock the patch: merge_from(base, lock=True)"
     if guarded:
         lock += " (the guard locked_status, which is off, makes that the default)"
-    elif _GIVEN.search(line):
+    elif _GIVEN.search(line) or (given and "merge_from(" not in line):
         lock = "lock the patch: put metadata.resourceVersion of the object that was read into it"
     elif "merge_from(" not in line:
         lock += ", or metadata.resourceVersion of the object that was read in a patch of your own"

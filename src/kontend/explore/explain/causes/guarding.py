@@ -32,26 +32,32 @@ def is_locked(call: Call) -> bool:
     return bool((body.get("metadata") or {}).get("resourceVersion") or body.get("preconditions"))
 
 
-def locks(trail: Trail, taken: Taken, part: Part, guard: str) -> bool:
-    """A guard that is off in the scenario locks the calls of the line that made a call of a step."""
+def locks(trail: Trail, taken: Taken, part: Part, guard: str) -> bool | None:
+    """A guard that is off in the scenario locks the calls of the line that made a call of a step.
+
+    None where that is not known: the run with the guard does not reach the step.
+    """
     scenario = trail.model.scenario
-    if getattr(scenario.guards, guard) or part.line is None:
+    if part.line is None:
+        return None
+    if getattr(scenario.guards, guard):
         return False
     schedule = [earlier.step for earlier in trail.steps[: taken.number]]
     guarded = replace(scenario, guards=replace(scenario.guards, **{guard: True}))
     try:
         return restarted(guarded, lambda model: _is_locked_line(model, schedule, part.line))
     except BadScenario:  # only with the guard: nothing is said about it
-        return False
+        return None
 
 
-def _is_locked_line(model: Model, schedule: Sequence[Step], line: SourceLocation | None) -> bool:
+def _is_locked_line(model: Model, schedule: Sequence[Step], line: SourceLocation | None) -> bool | None:
     """A call of a line is locked in a run along a schedule, as far as the guard lets it go."""
     trail = Trail(model, ())
+    made: list[Call] = []
     for step in schedule:
         if step not in model.steps(trail.world):
-            break
-        taken = trail.take(step)
-        if any(part.line == line and part.call is not None and is_locked(part.call) for part in taken.parts):
+            return None
+        made = [part.call for part in trail.take(step).parts if part.line == line and part.call is not None]
+        if any(is_locked(call) for call in made):
             return True
-    return False
+    return False if made else None
