@@ -10,9 +10,10 @@ import xxhash
 
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.state.canonical import masked_digest
-from kontend.explore.model.state.key import flat, plain_bytes
+from kontend.explore.model.state.key import flat
 from kontend.explore.model.state.world import World
 from kontend.explore.program.masking import masked
+from kontend.kube.encoding.plain_data import plain_bytes
 
 
 class Similarity:

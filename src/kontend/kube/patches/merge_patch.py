@@ -6,17 +6,14 @@ changes, so that a caller can compare by identity.
 
 from __future__ import annotations
 
-import marshal
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from kontend.kube.encoding.json_syntax import MalformedJSON, go_kind
 from kontend.kube.encoding.json_text import parse_json
+from kontend.kube.encoding.plain_data import plain_bytes
 from kontend.kube.errors import BadRequest
 from kontend.kube.field_errors import go_quote
-
-#: A format without references, so that it says nothing of what else refers to a value.
-_MARSHAL_VERSION: Final = 2
 
 
 def parse_merge_patch(raw: bytes, *, field_validation: str = "Warn") -> tuple[dict[str, Any], list[str]]:
@@ -129,6 +126,6 @@ def _matches(one: Any, other: Any) -> bool:
 def _are_the_same(one: Any, other: Any) -> bool:
     """True for values that are the same to the byte; others may match as well."""
     try:
-        return marshal.dumps(one, _MARSHAL_VERSION) == marshal.dumps(other, _MARSHAL_VERSION)
+        return plain_bytes(one) == plain_bytes(other)
     except ValueError:  # something in it is not plain
         return False

@@ -8,12 +8,12 @@ is refused at the snapshot, before anything is changed or sent.
 from __future__ import annotations
 
 import inspect
-import marshal
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from kontend.cluster.request import MERGE_PATCH
 from kontend.kube.encoding.json_text import canonical
+from kontend.kube.encoding.plain_data import plain_bytes, plain_value
 from kontend.kube.errors import BadRequest
 from kontend.kube.json_types import Object
 from kontend.kube.patches.merge_patch import merge_patch_diff
@@ -21,8 +21,6 @@ from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.client.patches import Patch, raw
 
 Mutate = Callable[[Object], object]
-#: A format without references: equal bytes are equal objects.
-_MARSHAL_VERSION: Final = 2
 
 
 class WrongObject(BadRequest):
@@ -69,7 +67,7 @@ class Snapshot:
     def content(self) -> Object:
         """The object, which nobody may change."""
         if self._content is None:
-            self._content = marshal.loads(self._data)
+            self._content = plain_value(self._data)
         return self._content
 
     def changes(self, obj: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +102,7 @@ class Snapshot:
 
     def restore(self, obj: Object) -> None:
         """Restore ``obj`` to the copy."""
-        content = marshal.loads(self._data) if self._data else copy_json(self.content)
+        content = plain_value(self._data) if self._data else copy_json(self.content)
         obj.clear()
         obj.update(content)
 
@@ -112,7 +110,7 @@ class Snapshot:
 def _data(obj: Any) -> bytes:
     """All of an object; empty if something in it is not plain."""
     try:
-        return marshal.dumps(obj, _MARSHAL_VERSION)
+        return plain_bytes(obj)
     except ValueError:
         return b""
 

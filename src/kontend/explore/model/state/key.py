@@ -7,20 +7,18 @@ versions themselves count. Generations and uids always count as they are.
 
 from __future__ import annotations
 
-import marshal
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import xxhash
 
 from kontend.cluster.state import Change, State, Version
 from kontend.explore.model.state.world import NOT_STARTED, InFlight, Instance, LateWrite, MetVersion, OwnWrite, World
+from kontend.kube.encoding.plain_data import plain_bytes
 from kontend.kube.meta.names import Key
 
 _MASK: Final = (1 << 128) - 1
-#: A format of marshal that does not say which parts are the same object.
-_WITHOUT_REFERENCES: Final = 2
 #: Digest of a version of an object.
 Digest = Callable[[Version], bytes]
 
@@ -233,11 +231,6 @@ class Keys:
             version = pending[which].old
         assert version is not None  # it was read
         return resource, key, version.resource_version
-
-
-def plain_bytes(data: Any) -> bytes:
-    """Equal bytes for equal plain data, whatever else refers to its parts."""
-    return marshal.dumps(data, _WITHOUT_REFERENCES)
 
 
 def flat(requests: Iterable[Key]) -> list[str]:
