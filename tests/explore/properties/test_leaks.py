@@ -64,12 +64,56 @@ def test_a_finalizer_of_somebody_else_is_none(name: str) -> None:
     assert _verdict(Finalizes(), widget).ok
 
 
+def _named(name: str) -> dict[str, Any]:
+    return {**WIDGET, "metadata": {**WIDGET["metadata"], "name": name}}
+
+
 def _waiting(name: str) -> Cluster:
     """A cluster in which a widget that is being deleted waits for a finalizer of this name."""
     cluster = Cluster(crds=[CRD], objects=[WIDGET])
     cluster.patch(KIND, "w", {"metadata": {"finalizers": [name]}})
     cluster.delete(KIND, "w")
     return cluster
+
+
+@pytest.mark.parametrize("name", ["foregroundDeletion", "orphan"])
+def test_the_garbage_collector_need_not_take_part(name: str) -> None:
+    initial = Cluster(crds=[CRD], objects=[WIDGET]).state
+    assert list(Leaks(initial).of(_waiting(name).state)) == []
+
+
+def test_a_leak_names_the_object_and_all_finalizers_that_are_left() -> None:
+    cluster = Cluster(crds=[CRD], objects=[WIDGET])
+    initial = cluster.state
+    cluster.patch(KIND, "w", {"metadata": {"finalizers": [NAME, "orphan", "example.com/other"]}})
+    cluster.delete(KIND, "w")
+    (leak,) = Leaks(initial).of(cluster.state)
+    assert "Widget default/w is still being deleted" in leak.sentence
+    assert leak.sentence.endswith(f"finalizer {NAME}, example.com/other")
+
+
+def test_every_leak_is_found_among_other_objects() -> None:
+    names = [f"w{number}" for number in range(12)]
+    cluster = Cluster(crds=[CRD], objects=[_named(name) for name in names])
+    initial = cluster.state
+    for name in names[:8]:
+        cluster.patch(KIND, name, {"metadata": {"finalizers": [NAME]}})
+        cluster.delete(KIND, name)
+    before = cluster.state
+    for name in names[:4]:
+        cluster.patch(KIND, name, {"metadata": {"labels": {"a": "b"}}})
+    leaks = [finding.sentence for finding in Leaks(initial, untouched=before).of(cluster.state)]
+    assert sorted(sentence.partition("default/")[2].partition(" ")[0] for sentence in leaks) == names[:4]
+
+
+def test_a_leak_in_one_of_several_parts_is_one_of_the_whole() -> None:
+    """The other part begins where this one rests, with its leak; and has the same finalizer."""
+    widgets = [_named("v"), _named("w")]
+    bounds = Bounds(lag=0, faults=0)
+    verdict = check(Scenario([Forgets()], crds=[CRD], objects=widgets, actions=[delete(widgets[1])], bounds=bounds))
+    assert "explored as 2 parts that have nothing to do with each other" in verdict.notes
+    assert [violation.property for violation in verdict.violations] == ["leak"]
+    assert "Widget default/w is still being deleted" in verdict.violations[0].sentence
 
 
 def test_an_object_that_is_not_being_deleted_is_no_leak() -> None:

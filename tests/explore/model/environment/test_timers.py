@@ -11,9 +11,12 @@ import pytest
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, Stamps
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Bounds, Scenario, check, update
+from kontend.explore.model.knowledge import Knowledge
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
+from kontend.explore.program.symbols import Assumption
+from kontend.explore.restarts import restarted
 from kontend.explore.scenario import Reductions
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
@@ -293,3 +296,142 @@ def test_a_timer_is_on_time_although_another_instance_was_sent_an_event_that_enq
     assert verdict.exhausted
     assert verdict.ok, verdict
     assert (verdict.baseline_states, len(verdict.final_states)) == (2, 2)
+
+
+# Clocks
+
+
+def _without(scenario: Scenario, *assumptions: Assumption) -> Model:
+    """A model in which some assumptions were refuted."""
+    knowledge = Knowledge(Model(scenario).initial().state.registry)
+    for assumption in assumptions:
+        knowledge.refute(assumption)
+    return Model(scenario, knowledge)
+
+
+def _fired(model: Model, world: World, seconds: float, *, is_early: bool = False) -> World:
+    """The state after a timer of the first instance has been set and has fired."""
+    waiting = world.with_instance(0, world.instances[0].changed(timers=frozenset({(seconds, W)})))
+    return model.timers.fired(waiting, 0, W, is_early=is_early)
+
+
+def _passed(model: Model, world: World) -> str:
+    """The seconds of the clock of a request; the first minute is enough."""
+    start, now = (model.timers.now(each, 0, W) for each in (model.initial(), world))
+    assert start.endswith(":00Z")
+    assert now[:-3] == start[:-3]
+    return now[-3:-1]
+
+
+def test_a_timer_advances_the_clock_of_its_request_the_first_two_times() -> None:
+    model = _without(_scenario(Beats(), objects=[WIDGET]), Assumption.TIMELESS)
+    world = model.initial()
+    passed = []
+    for _ in range(4):
+        world = _fired(model, world, 5.0)
+        passed.append(_passed(model, world))
+    assert passed == ["05", "10", "10", "10"]
+    assert model.timers.now(world, 0, SLOW) == model.timers.now(model.initial(), 0, W)
+
+
+def test_a_timer_that_fires_early_advances_the_clock_once_and_leaves_time_for_a_later_one() -> None:
+    model = _without(_scenario(Beats(), objects=[WIDGET]), Assumption.TIMELESS)
+    once = _fired(model, model.initial(), 5.0, is_early=True)
+    twice = _fired(model, once, 5.0, is_early=True)
+    assert [_passed(model, world) for world in (once, twice, _fired(model, twice, 5.0))] == ["05", "05", "10"]
+
+
+def test_a_fraction_of_a_second_counts_as_a_second() -> None:
+    model = _without(_scenario(Beats(), objects=[WIDGET]), Assumption.TIMELESS)
+    assert _passed(model, _fired(model, model.initial(), 2.5)) == "03"
+
+
+def test_clocks_that_show_the_same_are_the_same_state() -> None:
+    model = _without(_scenario(Beats(), objects=[WIDGET]), Assumption.TIMELESS)
+    often = _fired(model, _fired(model, model.initial(), 5.0), 5.0)
+    once = _fired(model, model.initial(), 10.0)
+    assert dict(often.issued) == dict(once.issued)
+    assert often.issued_sum == once.issued_sum != model.initial().issued_sum
+
+
+def test_a_write_advances_the_clock_only_where_stamps_matter() -> None:
+    scenario = _scenario(Beats(), objects=[WIDGET])
+    for assumptions, passed in ((), "00"), ((Assumption.SETTLED_STAMPS,), "01"):
+        model = _without(scenario, Assumption.TIMELESS, *assumptions)
+        assert _passed(model, model.timers.stamped(model.initial(), 0, W)) == passed
+
+
+def test_the_time_can_be_asked_for_as_long_as_no_timer_has_fired() -> None:
+    model = Model(_scenario(Stamps(), objects=[WIDGET]))
+    world = _after(model, *_reconciled(W))
+    assert model.programs[0].asks_time
+    assert not model.timers.has_fired
+    assert model.timers.now(world, 0, W) == model.timers.now(model.initial(), 0, W)
+
+
+# What an instance has to do before its timer
+
+
+class Fails(Waits):
+    """Fails for the widget that says so, and waits for the others; or only asks to look again."""
+
+    result: ClassVar[Result | None] = None
+
+    async def reconcile(self, request: Request, api: Api) -> Result:
+        """Wait or fail."""
+        waits = await super().reconcile(request, api)
+        if request == W:
+            if self.result is None:
+                raise RuntimeError("no")
+            return self.result
+        return waits
+
+
+class LooksAgain(Fails):
+    """Asks to look again at once."""
+
+    result = Result(requeue=True)
+
+
+@pytest.mark.parametrize(("controller", "cost"), [(Fails(), 1), (LooksAgain(), 0)])
+def test_a_timer_is_early_while_a_retry_waits_that_does_more_than_look(controller: Controller, cost: int) -> None:
+    model = Model(_scenario(controller, objects=[widget("w", seconds=5), widget("slow", seconds=5)]))
+    world = _after(model, *_reconciled(W), *_reconciled(SLOW))
+    assert world.instances[0].delayed == {W}
+    assert model.next(world, Step("timer", 0, SLOW)).cost == cost
+
+
+def test_others_are_idle_whatever_an_instance_has_to_do_itself() -> None:
+    model = Model(_scenario(Waits(), Others(), objects=[widget("w", seconds=5)]))
+    world = _after(model, *_reconciled(W, 1))
+    assert world.instances[0].queue == {W}
+    assert model.timers.others_are_idle(world, 0, 5.0)
+    assert not model.timers.others_are_idle(world, 1, 5.0)
+
+
+class ReadsAnother(Waits):
+    """Reads a kind that it does not declare."""
+
+    async def reconcile(self, request: Request, api: Api) -> Result:
+        """Read, then wait."""
+        await api.list("ConfigMap/v1")
+        return await super().reconcile(request, api)
+
+
+def test_an_undelivered_event_of_a_kind_that_is_not_declared_does_not_make_a_timer_early() -> None:
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
+    scenario = Scenario(
+        [ReadsAnother()],
+        crds=[CRD],
+        objects=[widget("w", seconds=5), config_map],
+        actions=[update(config_map, data={"a": "b"})],
+        bounds=Bounds(faults=0, lag=1),
+        guards=UNGUARDED,
+    )
+
+    def cost(model: Model) -> int:
+        world = _after(model, Step("start", 0, W), Step("call", 0, W), Step("call", 0, W), Step("act"))
+        assert world.undelivered(0, 1, "configmaps")
+        return model.next(world, Step("timer", 0, W)).cost
+
+    assert restarted(scenario, cost) == 0
