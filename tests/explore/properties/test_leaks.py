@@ -9,7 +9,8 @@ import pytest
 from explore.widgets import CRD, KIND, WIDGET
 from kontend import add_finalizer, remove_finalizer
 from kontend.cluster.cluster import Cluster
-from kontend.explore import Bounds, Scenario, check, delete
+from kontend.explore import Bounds, Scenario, Verdict, check, create, delete, update
+from kontend.explore.actions import Action
 from kontend.explore.properties.leaks import Leaks
 from kontend.kube.errors import NotFound
 from kontend.runtime.client.api import Api
@@ -106,14 +107,29 @@ def test_every_leak_is_found_among_other_objects() -> None:
     assert sorted(sentence.partition("default/")[2].partition(" ")[0] for sentence in leaks) == names[:4]
 
 
-def test_a_leak_in_one_of_several_parts_is_one_of_the_whole() -> None:
-    """The other part begins where this one rests, with its leak; and has the same finalizer."""
-    widgets = [_named("v"), _named("w")]
+def _in_parts(controller: Controller, *actions: Action) -> Verdict:
     bounds = Bounds(lag=0, faults=0)
-    verdict = check(Scenario([Forgets()], crds=[CRD], objects=widgets, actions=[delete(widgets[1])], bounds=bounds))
+    verdict = check(Scenario([controller], crds=[CRD], objects=[WIDGET], actions=actions, bounds=bounds))
     assert "explored as 2 parts that have nothing to do with each other" in verdict.notes
+    return verdict
+
+
+def _kept(finalizer: str) -> dict[str, Any]:
+    widget = _named("v")
+    return {**widget, "metadata": {**widget["metadata"], "finalizers": [finalizer]}}
+
+
+def test_a_leak_is_found_although_a_user_has_made_an_object_with_the_same_finalizer_before() -> None:
+    verdict = _in_parts(Forgets(), create(_kept(NAME)), delete(WIDGET))
     assert [violation.property for violation in verdict.violations] == ["leak"]
     assert "Widget default/w is still being deleted" in verdict.violations[0].sentence
+
+
+def test_a_leak_of_one_part_is_none_of_a_part_that_begins_after_it() -> None:
+    kept = _kept("example.com/other")
+    verdict = _in_parts(Finalizes(), create(kept), delete(kept), update(WIDGET, spec={"size": 2}))
+    assert [violation.property for violation in verdict.violations] == ["leak"]
+    assert "Widget default/v is still being deleted" in verdict.violations[0].sentence
 
 
 def test_an_object_that_is_not_being_deleted_is_no_leak() -> None:
