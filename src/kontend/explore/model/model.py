@@ -83,12 +83,14 @@ class Model:
         return model
 
     def with_uuids_by_instance(self) -> Model:
-        """The same model, in which every instance generates uuids of its own."""
+        """The same model for instances that are followed one by one: each generates uuids of its own."""
         model = copy(self)
         model.uuids = Uuids(self.layout, by_instance=True)
         start = self.part.start.state if self.part is not None else self._initial
         model.faults = Faults(self.layout, self.delivery, model.uuids, start)
-        model._reconciles = Reconciles(self.layout, self._reads, self._commits, model.uuids, self.timers, self.part)
+        model._reconciles = Reconciles(
+            self.layout, self._reads, self._commits, model.uuids, self.timers, self.part, shares=False
+        )
         return model
 
     def forget(self) -> None:

@@ -35,9 +35,20 @@ class Reconciles:
     """Starts reconciles and responds to their calls."""
 
     def __init__(
-        self, layout: Layout, reads: Reads, commits: Commits, uuids: Uuids, timers: Timers, part: Part | None = None
+        self,
+        layout: Layout,
+        reads: Reads,
+        commits: Commits,
+        uuids: Uuids,
+        timers: Timers,
+        part: Part | None = None,
+        *,
+        shares: bool = True,
     ) -> None:
-        """``part`` records the requests, where only a part of a scenario is explored."""
+        """``part`` records the requests, where only a part of a scenario is explored.
+
+        ``shares`` makes equal instances one, which saves time where many states have them.
+        """
         self._names, self._programs, self._server = layout.names, layout.programs, layout.server
         self._is_atomic = layout.scenario.bounds.atomic
         self._reads = reads
@@ -45,6 +56,7 @@ class Reconciles:
         self._uuids = uuids
         self._timers = timers
         self._part = part
+        self._shares = shares
         self._instances: dict[tuple[object, ...], Instance] = {}
 
     def forget(self) -> None:
@@ -176,7 +188,7 @@ class Reconciles:
 
     def _shared(self, world: World, index: int) -> World:
         """The same state, with an equal instance that other states have, too: it knows what follows."""
-        if world.late:  # a late write is told from others by its reconcile
+        if world.late or not self._shares:  # a late write is told from others by its reconcile
             return world
         instance = world.instances[index]
         question = (world.state, index, instance.content)
