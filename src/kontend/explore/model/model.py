@@ -86,10 +86,12 @@ class Model:
         """The same model for instances that are followed one by one: each generates uuids of its own."""
         model = copy(self)
         model.uuids = Uuids(self.layout, by_instance=True)
+        model.delivery = self.delivery.unshared()
         start = self.part.start.state if self.part is not None else self._initial
-        model.faults = Faults(self.layout, self.delivery, model.uuids, start)
+        model.faults = Faults(self.layout, model.delivery, model.uuids, start)
+        model._commits = Commits(self.layout, model.delivery, self.part)
         model._reconciles = Reconciles(
-            self.layout, self._reads, self._commits, model.uuids, self.timers, self.part, shares=False
+            self.layout, self._reads, model._commits, model.uuids, self.timers, self.part, shares=False
         )
         return model
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import Final
 
 from kontend.cluster.state import Change, State, Version
@@ -45,6 +46,13 @@ class Delivery:
         ]
         #: Instances after a write. Many states share it: others have only taken local steps in between.
         self._pushed: dict[tuple[Instance, State, int], tuple[Instance, tuple[Text, ...]]] = {}
+        self._shares = True
+
+    def unshared(self) -> Delivery:
+        """The same where no two states have an instance in common, so that keeping any would only cost time."""
+        delivery = copy(self)
+        delivery._shares = False
+        return delivery
 
     def forget(self) -> None:
         """Forget the instances that were brought forward."""
@@ -150,6 +158,8 @@ class Delivery:
 
     def _pushed_once(self, world: World, index: int) -> tuple[Instance, tuple[Text, ...]]:
         """An instance after a write, made once, with descriptions of what was delivered to it."""
+        if not self._shares:
+            return self._brought_forward(world, index)
         question = (world.instances[index], world.state, index)
         known = self._pushed.get(question)
         if known is None:
