@@ -17,6 +17,7 @@ from kontend.explore.program.event_loop import Unsupported
 from kontend.explore.program.run import Run, Start
 from kontend.explore.program.suspended import SuspendedRuns, Twins
 from kontend.explore.program.tree import Node, Program
+from kontend.explore.program.undeclared_state import UndeclaredState
 from kontend.explore.restarts import restarted
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
@@ -111,6 +112,27 @@ class Waits(Reads):
             await self.read_all(request, api)
 
 
+class Limits(Reads):
+    """Does nothing while two runs are at work; their number is where nobody looks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        at_work: list[str] = []
+        self.is_busy: Callable[[], bool] = lambda: len(at_work) > 1
+        self.begin: Callable[[str], None] = lambda name: at_work.append(name)
+        self.end: Callable[[str], None] = lambda name: at_work.remove(name)
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Read, unless two others do."""
+        if self.is_busy():
+            return
+        self.begin(request.name)
+        try:
+            await self.read_all(request, api)
+        finally:
+            self.end(request.name)
+
+
 class Remembers(Reads):
     """Has memory."""
 
@@ -168,7 +190,7 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> _Replay:
     return tree
 
 
-@pytest.mark.parametrize("controller", [Reads, Locks, Marks, Waits, Remembers, Generates])
+@pytest.mark.parametrize("controller", [Reads, Locks, Marks, Waits, Limits, Remembers, Generates])
 def test_a_suspended_run_makes_no_difference(
     controller: type[Controller], replayed: Callable[[Controller], _Tree]
 ) -> None:
@@ -177,7 +199,15 @@ def test_a_suspended_run_makes_no_difference(
 
 @pytest.mark.parametrize(
     ("controller", "possible"),
-    [(Reads, True), (Locks, False), (Marks, False), (Waits, False), (Remembers, False), (Generates, False)],
+    [
+        (Reads, True),
+        (Locks, False),
+        (Marks, False),
+        (Waits, False),
+        (Limits, False),
+        (Remembers, False),
+        (Generates, False),
+    ],
 )
 def test_runs_that_others_could_notice_are_not_suspended(controller: type[Controller], possible: bool) -> None:
     program = _program(controller())
@@ -185,7 +215,8 @@ def test_runs_that_others_could_notice_are_not_suspended(controller: type[Contro
     assert program._suspended.is_possible is possible
 
 
-def test_a_suspended_run_does_not_start_again() -> None:
+def test_a_suspended_run_does_not_start_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(UndeclaredState, "is_hidden_in_closures", lambda _: False)
     shared = _Shared()
     program = _program(Counts(shared))
     start = Start(Key("default", "w"), b"{}", "")
@@ -217,7 +248,8 @@ class Ends(Reads):
             self.end(request.name)
 
 
-def test_suspended_runs_end_when_they_are_told_to() -> None:
+def test_suspended_runs_end_when_they_are_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(UndeclaredState, "is_hidden_in_closures", lambda _: False)
     ended: list[str] = []
     _program(Ends(ended)).root(Start(Key("default", "w"), b"{}", ""))
     ended.clear()
@@ -225,7 +257,8 @@ def test_suspended_runs_end_when_they_are_told_to() -> None:
     assert ended == ["w"] * 2
 
 
-def test_suspended_runs_end_with_the_search() -> None:
+def test_suspended_runs_end_with_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(UndeclaredState, "is_hidden_in_closures", lambda _: False)
     ended: list[str] = []
 
     def search(model: Model) -> int:

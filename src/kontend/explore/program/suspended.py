@@ -112,7 +112,8 @@ class SuspendedRuns:
     def is_possible(self) -> bool:
         """Runs can be suspended."""
         if self._is_possible is None:
-            self._is_possible = all(map(_is_harmless, self._undeclared.opaque_types()))
+            is_harmless = all(map(_is_harmless, self._undeclared.opaque_types()))
+            self._is_possible = is_harmless and not self._undeclared.is_hidden_in_closures()
         return self._is_possible
 
     def resumed(self, node: bytes) -> Twins | None:

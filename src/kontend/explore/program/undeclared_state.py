@@ -121,6 +121,10 @@ class UndeclaredState:
                     text.of(value)
         return text.opaque
 
+    def is_hidden_in_closures(self) -> bool:
+        """A function keeps something in its closure that may change, where nothing is compared."""
+        return any(_hides_state(value, set()) for scope in self._scopes for _, value in scope.compared())
+
     def changed(self, before: Mapping[Variable, Fingerprint]) -> list[str]:
         """Describes each variable that changed since, and what to do about it."""
         after = self.values()
@@ -197,6 +201,24 @@ def _place(module: str) -> str:
 def _file_of(function: Any) -> str:
     code = getattr(function, "__code__", None)
     return getattr(code, "co_filename", "<unknown>")
+
+
+def _hides_state(value: Any, seen: set[int]) -> bool:
+    """The closure of a function has something in it that may change. Controllers are compared by themselves."""
+    if not isinstance(value, FunctionType) or id(value) in seen:
+        return False
+    seen.add(id(value))
+    for cell in value.__closure__ or ():
+        try:
+            content = cell.cell_contents
+        except ValueError:  # it is empty
+            continue
+        if isinstance(content, FunctionType):
+            if _hides_state(content, seen):
+                return True
+        elif type(content) not in _IMMUTABLE and not isinstance(content, (type, ModuleType, Controller)):
+            return True
+    return False
 
 
 class _TooLarge(Exception):
