@@ -92,6 +92,36 @@ def test_a_mutating_webhook_changes_what_is_stored() -> None:
     assert list(made["metadata"]["managedFields"][0]["fieldsV1"]["f:data"]) == [".", "f:a"]
 
 
+@pytest.mark.parametrize("path", ["/metadata/namespace", "/kind"])
+def test_a_mutating_webhook_cannot_make_another_object(path: str) -> None:
+    """Neither in another namespace nor of another kind, when it is created or later."""
+    value = "kube-system" if path == "/metadata/namespace" else "Secret"
+    patch: list[Json] = []
+    hook = Recorder(lambda review: response(review, patch=patch))
+    cluster = Cluster(objects=[configuration("Mutating", "m", webhook("set"))], webhooks={f"{URL}/set": hook})
+    made = cluster.create(config_map("first"))
+    patch.append({"op": "replace", "path": path, "value": value})
+    refusal = {
+        "/metadata/namespace": (
+            400,
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ),
+        "/kind": (500, "converting (v1.Secret) to (core.ConfigMap): unknown conversion"),
+    }[path]
+    writes: list[Callable[[], object]] = [
+        lambda: cluster.create(config_map("second")),
+        lambda: cluster.update({**made, "data": {"a": "1"}}),
+    ]
+    for write in writes:
+        with pytest.raises(ApiError) as refused:
+            write()
+        assert (refused.value.http_code, str(refused.value)) == refusal
+    kept = cluster.list(CONFIG)
+    assert [(obj["metadata"]["namespace"], obj["metadata"]["name"], obj.get("data")) for obj in kept] == [
+        ("default", "first", made.get("data"))
+    ]
+
+
 def test_updates_and_deletes_are_reviewed_with_the_old_object() -> None:
     hook = Recorder()
     cluster = Cluster(objects=[configuration("Validating", "v", webhook("look"))], webhooks={f"{URL}/look": hook})

@@ -22,6 +22,7 @@ from kontend.cluster.effects.webhook_client import webhook_call
 from kontend.cluster.memo import Memo
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import Objects
+from kontend.cluster.storage import check_namespace_matches
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import ApiError, BadRequest, forbidden, internal_error
 from kontend.kube.field_errors import go_quote
@@ -195,8 +196,27 @@ def _patch(webhook: Webhook, operation: Operation, resource: Resource, response:
         raise internal_error(f"the patch of webhook {go_quote(webhook.name)} leaves no object")
     if orjson.dumps(before, option=orjson.OPT_SORT_KEYS) == orjson.dumps(patched, option=orjson.OPT_SORT_KEYS):
         return False
+    _check_identity(operation, resource, patched)
     operation.replace(resource, patched)
     return True
+
+
+def _check_identity(operation: Operation, resource: Resource, patched: dict[str, Any]) -> None:
+    """Refuse a patch that makes another kind of the object, or moves it to another namespace.
+
+    kube-apiserver compares the namespace before it stores the object, after all webhooks. Here the first webhook that
+    changes it ends the request, so that no later one is asked about an object that cannot be stored.
+    """
+    kind = patched.get("kind") or resource.kind
+    # The kind of a custom resource is checked with its schema.
+    if resource.custom is None and kind != resource.kind:
+        internal = (resource.internal_group or "core").partition(".")[0]
+        raise ApiError(
+            f"converting ({resource.version}.{kind}) to ({internal}.{resource.kind}): unknown conversion", code=500
+        )
+    metadata = patched.get("metadata")
+    if isinstance(metadata, dict):
+        check_namespace_matches(operation.target, metadata)
 
 
 def _denied(name: str, status: Any) -> ApiError:
