@@ -174,6 +174,7 @@ def test_a_torn_last_transaction_is_as_if_it_had_not_been(tmp_path: Path) -> Non
     cluster = Cluster()
     store.save(None, cluster.state)
     kept = cluster.state
+    head = (tmp_path / "a" / "kontend.head").read_bytes()
     cluster.create(config_map("c", a="x" * 10_000))
     before = (tmp_path / "a" / "kontend.db-wal").stat().st_size
     store.save(kept, cluster.state)
@@ -184,6 +185,7 @@ def test_a_torn_last_transaction_is_as_if_it_had_not_been(tmp_path: Path) -> Non
         torn.mkdir()
         (torn / "kontend.db").write_bytes(database)
         (torn / "kontend.db-wal").write_bytes(whole[:end])
+        (torn / "kontend.head").write_bytes(head)
         again = Store(torn)
         loaded = again.load()
         again.close()

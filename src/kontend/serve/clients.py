@@ -57,8 +57,11 @@ class Clients:
         self._stalled[connection] = None
         for client in [client for client in self._stalled if not client.paused]:
             del self._stalled[client]
-        if len(self._stalled) > 1 and sum(client.unread for client in self._stalled) > UNREAD_LIMIT:
-            max(self._stalled, key=lambda client: client.unread).abort()
+        if sum(client.unread for client in self._stalled) > UNREAD_LIMIT:
+            most = max(self._stalled, key=lambda client: client.unread)
+            # One answer may be larger than the limit: a client that is alone with it may read it in peace.
+            if len(self._stalled) > 1 or most.answers > 1:
+                most.abort()
 
     def sweep(self) -> None:
         """Cuts off clients that keep the server waiting, now and from time to time."""

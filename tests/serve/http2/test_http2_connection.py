@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kontend import Cluster
+from kontend.serve import clients as clients_module
 from kontend.serve.http2 import connection as connection_module
 from kontend.serve.http2 import frames
 from kontend.serve.http2.frames import ConnectionFault
@@ -271,6 +272,21 @@ async def test_requests_wait_while_answers_are_not_taken(monkeypatch: pytest.Mon
     peer.send(frames.settings({frames.INITIAL_WINDOW_SIZE: 1 << 20}) + frames.window_update(0, 1 << 24))
     await turns()
     assert all(peer.ended(number) for number in asked)
+
+
+@on_loop
+async def test_one_connection_cannot_hold_more_answers_than_all_clients_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its window is closed, and all its requests are under way before the first answer waits."""
+    monkeypatch.setattr(clients_module, "UNREAD_LIMIT", 500_000)
+    peer = with_large()
+    peer.send(frames.settings({frames.INITIAL_WINDOW_SIZE: 0}))
+    peer.ask(f"{CONFIG_MAPS}/large")
+    assert not peer.aborted
+    for _ in range(20):
+        if not peer.aborted:
+            peer.ask(f"{CONFIG_MAPS}/large")
+    assert peer.aborted
+    assert peer.connection.unread < 1_000_000
 
 
 @on_loop

@@ -129,6 +129,11 @@ class Connection(asyncio.Protocol):
         """Bytes that wait for the client to read them."""
         return self._transport.get_write_buffer_size() + self.queued
 
+    @property
+    def answers(self) -> int:
+        """Answers that the client can leave unread at once: HTTP/1.1 has one at a time."""
+        return 1
+
     # asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

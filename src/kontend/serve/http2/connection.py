@@ -102,6 +102,11 @@ class Http2Connection(asyncio.Protocol):
         return self._transport.get_write_buffer_size() + self._streams.unread
 
     @property
+    def answers(self) -> int:
+        """Answers that wait for the client to take them."""
+        return self._streams.waiting
+
+    @property
     def paused(self) -> bool:
         """Returns whether the client has not read what it was sent."""
         return self.choked or self._streams.is_waiting

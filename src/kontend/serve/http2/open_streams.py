@@ -78,6 +78,11 @@ class OpenStreams:
         """Returns whether a stream waits for a window."""
         return bool(self._waiting)
 
+    @property
+    def waiting(self) -> int:
+        """Return the number of streams that wait for a window."""
+        return len(self._waiting)
+
     def wait(self, stream: Stream) -> bool:
         """Notes that a stream waits for a window; returns whether it did not wait before."""
         if stream in self._waiting:

@@ -47,6 +47,20 @@ class Head:
         self.path = path
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether the file is new, or has lost its content."""
+        return os.fstat(self._file).st_size == 0
+
+    def begin(self) -> None:
+        """Write the head of a new directory, and sync it.
+
+        From then on the file is never empty, so that an empty one beside a database means that files were lost. Later
+        writes are not synced; they replace the content in place.
+        """
+        self.write(0)
+        os.fsync(self._file)
+
     def read(self) -> int | None:
         """Returns the version: 0 in a new file, None in a damaged one."""
         raw = os.pread(self._file, _HEAD.size + 1, 0)

@@ -64,6 +64,8 @@ class Store:
         try:
             _make_private(directory, self.path)
             self._head = Head(directory / "kontend.head")
+            if self._head.is_empty:
+                self._begin()
             self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0)
         except (OSError, sqlite3.Error) as error:
             raise self._explained(error) from error
@@ -73,6 +75,17 @@ class Store:
             self.close()
             raise self._explained(error) from error
         self.take_reserve()
+
+    def _begin(self) -> None:
+        """Begin a new directory. Raise :class:`Damaged` for a database whose head file is missing or empty.
+
+        A copy of the database alone lacks the newest transactions, which are in the log, and SQLite does not mind.
+        """
+        if self.path.exists() and self.path.stat().st_size:
+            self._head.close()
+            self._head.path.unlink()
+            raise self._damaged(f"{self._head.path.name} is missing or empty, so newer records may be missing too")
+        self._head.begin()
 
     def _prepare(self) -> None:
         self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
