@@ -76,6 +76,52 @@ func (r *Reconciler) f(ctx context.Context, w *v1.Widget) error {
     return r.Status().Patch(ctx, changed, client.MergeFrom(w))
 }
 """
+_GUARDED_BY_DATA = """
+func (r *Reconciler) f(ctx context.Context, w *v1.Widget) error {
+    patch := client.MergeFrom(w.DeepCopy())
+    w.Status.Phase = "Ready"
+    data, err := patch.Data(w)
+    if err != nil || string(data) == "{}" {
+        return err
+    }
+    return r.Status().Patch(ctx, w, patch)
+}
+"""
+_GUARDED_IN_A_HELPER = """
+func empty(patch client.Patch, obj client.Object) bool {
+    data, _ := patch.Data(obj)
+    return len(data) == 2
+}
+func (r *Reconciler) f(ctx context.Context, w *v1.Widget) error {
+    patch := client.MergeFrom(w.DeepCopy())
+    w.Status.Phase = "Ready"
+    if empty(patch, w) {
+        return nil
+    }
+    return r.Status().Patch(ctx, w, patch)
+}
+"""
+_GUARDED_WHERE_THE_BASE_IS_A_PARAMETER = """
+func (r *Reconciler) flush(ctx context.Context, w *v1.Widget, patch client.Patch) error {
+    if data, _ := patch.Data(w); bytes.Equal(data, []byte("{}")) {
+        return nil
+    }
+    return r.Status().Patch(ctx, w, patch)
+}
+func (r *Reconciler) f(ctx context.Context, w *v1.Widget) error {
+    base := client.MergeFrom(w.DeepCopy())
+    w.Status.Phase = "Ready"
+    return r.flush(ctx, w, base)
+}
+"""
+_GIVEN_TO_CODE_OUT_OF_SIGHT = """
+func (r *Reconciler) f(ctx context.Context, w *v1.Widget) error {
+    patch := client.MergeFrom(w.DeepCopy())
+    w.Status.Phase = "Ready"
+    other.Record(patch)
+    return r.Status().Patch(ctx, w, patch)
+}
+"""
 
 
 @pytest.mark.parametrize("body", [_ALONE, _BASE_REFRESHED_BY_A_WRITE_OF_ITSELF])
@@ -97,3 +143,19 @@ def test_a_base_that_a_lock_would_make_stale_is_not_fixed(audited: Auditor, body
     (finding,) = [finding for finding in audited({"a.go": body}).findings if finding.severity.value == "error"]
     assert finding.edits == ()
     assert "a lock on this base would refuse every attempt" in finding.fix
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        _GUARDED_BY_DATA,
+        _GUARDED_IN_A_HELPER,
+        _GUARDED_WHERE_THE_BASE_IS_A_PARAMETER,
+        _GIVEN_TO_CODE_OUT_OF_SIGHT,
+    ],
+)
+def test_a_base_whose_data_is_read_is_not_fixed(audited: Auditor, body: str) -> None:
+    findings = [f for f in audited({"a.go": body}).findings if f.rule == "status-patch-without-lock"]
+    assert findings
+    assert [edit for finding in findings for edit in finding.edits] == []
+    assert any("Keep this base for the code that reads patch.Data" in finding.fix for finding in findings)

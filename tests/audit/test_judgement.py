@@ -83,13 +83,16 @@ def test_a_stock_predicate_separates_nothing(audited: Auditor) -> None:
     assert any("also written by R.second" in finding.message for finding in report.findings)
 
 
-def test_packages_that_no_program_contains_together_are_not_writers_of_one_field(audited: Auditor) -> None:
+def test_a_writer_in_another_program_is_named_and_is_no_race(audited: Auditor) -> None:
     mains = {
         "cmd/one/main.go": 'package main\n\nimport _ "example.com/widget/a"\n\nfunc main() {}\n',
         "cmd/two/main.go": 'package main\n\nimport _ "example.com/widget/b"\n\nfunc main() {}\n',
     }
-    report = audited(_two_packages(mains=mains), head=False)
-    assert all("no other writer found" in finding.message for finding in report.findings)
+    first, second = _rule(audited(_two_packages(mains=mains), head=False), "status-patch-without-lock", Severity.ERROR)
+    assert "no other writer in its program; another program of the tree, " in first.message
+    assert "writes them at b/b.go:" in first.message
+    assert "writes them at a/a.go:" in second.message
+    assert "multi-writer-status-field" not in first.also
     both = {"cmd/all/main.go": 'package main\n\nimport (\n\t_ "example.com/widget/a"\n\t_ "example.com/widget/b"\n)\n'}
     report = audited(_two_packages(mains={**mains, **both}), head=False)
     assert any("also written by" in finding.message for finding in report.findings)

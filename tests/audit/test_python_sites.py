@@ -200,3 +200,18 @@ def test_a_url_that_is_built_for_the_status_subresource_is_a_status_write(audite
         }
     )
     assert [(site.line, site.subresource) for site in report.sites] == [(4, "status")]
+
+
+def test_only_a_test_operation_locks_a_json_patch(audited: Auditor) -> None:
+    report = audited(
+        {
+            "a.py": """
+            from kontend import json_patch
+            async def f(api, widget, version):
+                await api.status.patch(widget, json_patch([{"op": "add", "path": "/status/latest", "value": 1}]))
+                tested = [{"op": "test", "path": "/metadata/resourceVersion", "value": version}]
+                await api.status.patch(widget, json_patch(tested))
+            """
+        }
+    )
+    assert [site.lock for site in report.sites] == [Lock.UNLOCKED, Lock.LOCKED]

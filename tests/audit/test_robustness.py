@@ -40,6 +40,43 @@ def test_unreadable_things_are_one_line_each(tmp_path: Path, monkeypatch: pytest
     assert "200 MB" in said["huge.go"]
 
 
+def test_a_named_file_is_audited_wherever_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path("tests/go/widget_test.go")
+    path.parent.mkdir(parents=True)
+    path.write_text(GO_HEAD + next(iter(SOURCE.values())))
+    assert audit(["tests"], Settings()).files == 0
+    report = audit([str(path)], Settings())
+    assert report.files == 1
+    assert {site.path for site in report.sites} == {str(path)}
+
+
+@pytest.mark.parametrize(("name", "exclude"), [("notes.txt", ()), ("a.go", ("*.go",))])
+def test_a_named_file_that_is_not_audited_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, exclude: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text("package a\n")
+    (problem,) = audit([name], Settings(exclude=exclude)).problems
+    assert (problem.path, problem.incomplete) == (name, True)
+
+
+def test_a_go_file_cut_anywhere_in_a_function_does_not_parse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    whole = GO_HEAD + (
+        "func (r *Reconciler) f(ctx context.Context) error {\n\tw := new(v1.Widget)\n\tif w != nil {\n"
+        "\t\treturn r.Status().Update(ctx, w)\n\t}\n\treturn nil\n}\n"
+    )
+    lines = whole.splitlines(keepends=True)
+    start = next(at for at, line in enumerate(lines) if line.startswith("func"))
+    for end in range(start + 1, len(lines)):
+        Path("a.go").write_text("".join(lines[:end]))
+        (problem,) = audit(["a.go"], Settings()).problems
+        assert problem.incomplete, end
+    Path("a.go").write_text(whole)
+    assert audit(["a.go"], Settings()).problems == []
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_without_permission_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "secret.py"

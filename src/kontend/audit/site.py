@@ -96,6 +96,14 @@ class ErrorUse(StrEnum):
     HANDLED = "handled"
 
 
+class Obstacle(StrEnum):
+    """A reason why a lock on the base of a patch would change more than the refusal of stale writes."""
+
+    NONE = "none"
+    STALE_BASE = "stale base"  # the base is older than the controller's own last write: every attempt would conflict
+    DATA_READ = "data read"  # code reads the patch's bytes, which a lock makes non-empty by a resourceVersion
+
+
 class Role(StrEnum):
     """The kind of file that a site is in."""
 
@@ -210,8 +218,8 @@ class Site:
     """A call of a helper that reads the object, creates it where it is missing, and patches it where it is there."""
     of_client: bool = False
     """The write is part of a client that the audited code implements: its callers decide what is sent."""
-    lockable: bool = True
-    """A lock on the base of a patch would refuse only the writes of others: the base is as new as the object."""
+    obstacle: Obstacle = Obstacle.NONE
+    """The reason why the base of an unlocked patch cannot be locked without a change elsewhere."""
 
     @property
     def status(self) -> bool:

@@ -13,7 +13,7 @@ from kontend.audit.go.bases import PatchSource, from_data, patch_type, resolve, 
 from kontend.audit.go.calls.write import VERBS, Dialect, Write
 from kontend.audit.go.error_handling import error_use
 from kontend.audit.go.hazards import hazards
-from kontend.audit.go.lockable import lockable
+from kontend.audit.go.lockable import obstacle
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.provenance import provenance, read_line, runs_while_deleting
 from kontend.audit.go.retries import retry_around
@@ -25,7 +25,7 @@ from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.types import resolve_function, type_of
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.go.versions import without_version
-from kontend.audit.site import Base, BaseOrigin, Lock, PatchType, Provenance, Role, Site, Target, Verb
+from kontend.audit.site import Base, BaseOrigin, Lock, Obstacle, PatchType, Provenance, Role, Site, Target, Verb
 
 _REMOVES = re.compile(r"(?i)(remove|strip|drop|clear)\w*finalizer")
 _ADDS = re.compile(r"(?i)(add|ensure|insert)\w*finalizer|set\w*finalizer\b|append\([\w.()]*finalizers")
@@ -92,7 +92,7 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         local_kind=object_type is not None and workspace.directory_of(object_type.package, file.directory) is not None,
         owner_reference=_owner_reference(workspace, write, changed),
         of_client=function is not None and _of_client(function),
-        lockable=lockable(workspace, write, made, retry) if lock in (Lock.UNLOCKED, Lock.MIXED) else True,
+        obstacle=obstacle(workspace, write, made, retry) if lock in (Lock.UNLOCKED, Lock.MIXED) else Obstacle.NONE,
     )
     return Classified(site, write, tuple(made), tuple(changed))
 

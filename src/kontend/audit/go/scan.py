@@ -33,6 +33,8 @@ def scan(
     for path in sorted(files):
         file = files[path]
         if not PREFILTER.search(file.source) or not (b"k8s.io/" in file.source or b"Status()." in file.source):
+            if syntax.unbalanced(file.source) and (broken := syntax.first_error(file.root)):
+                problems.append(Problem(path, f"line {broken}: does not parse as Go", incomplete=True))
             continue
         progress(path)
         broken = syntax.first_error(file.root)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from kontend.audit.finding import Edit, Finding
-from kontend.audit.site import ErrorUse, Lock, Site
+from kontend.audit.site import ErrorUse, Lock, Obstacle, Site
 
 _LOCKABLE = {
     "status-patch-without-lock",
@@ -31,8 +31,8 @@ def edits_for(finding: Finding, site: Site, sources: Mapping[str, bytes]) -> tup
         return ()
     if site.error is not ErrorUse.RETURNED:
         return ()  # a conflict that nobody sees would lose the write instead of the other writer's
-    if not site.lockable or any(fact.rule == "locked-base-reused" for fact in site.facts):
-        return ()  # the base is older than the controller's own last write, so a lock would refuse every attempt
+    if site.obstacle is not Obstacle.NONE or any(fact.rule == "locked-base-reused" for fact in site.facts):
+        return ()  # the lock would refuse the controller's own writes, or end a guard against empty patches
     start, end = site.base.span
     path = site.base.path or site.path
     source = sources.get(path)

@@ -8,11 +8,16 @@ from kontend.audit.finding import Confidence, Finding, Severity
 from kontend.audit.judge.making import base_text, call_text, field_text, list_text, make
 from kontend.audit.judge.writers import Writers
 from kontend.audit.settings.policy import Policy
-from kontend.audit.site import BaseOrigin, Lock, PatchType, Site, Target, Verb
+from kontend.audit.site import BaseOrigin, Lock, Obstacle, PatchType, Site, Target, Verb
 
 _MERGES = (PatchType.MERGE, PatchType.UNKNOWN, None)
 GO_FIX = "Use client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}) and let the conflict requeue."
 GO_NEW_BASE = "Take the base from the object as last read or written: a lock on this base would refuse every attempt. "
+GO_KEEP_GUARD = (
+    "Keep this base for the code that reads patch.Data: under a lock the data always holds a resourceVersion and is "
+    "never empty. Send a second base, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), and "
+    "let the conflict requeue."
+)
 PYTHON_FIX = "Put the resourceVersion that was read into the body's metadata, and retry from a fresh read on 409."
 _REMOVED = (
     " Entries are only taken away, from an object that is being deleted: the server refuses to add finalizers then, so "
@@ -22,8 +27,11 @@ _REMOVED = (
 
 def fix_for(site: Site) -> str:
     """Return the advice for an unlocked patch in the site's language."""
-    if site.language == "go" and not site.lockable and site.base.line:
-        return GO_NEW_BASE + GO_FIX
+    if site.language == "go" and site.base.line:
+        if site.obstacle is Obstacle.DATA_READ:
+            return GO_KEEP_GUARD
+        if site.obstacle is Obstacle.STALE_BASE:
+            return GO_NEW_BASE + GO_FIX
     return GO_FIX if site.language == "go" else PYTHON_FIX
 
 
@@ -122,7 +130,11 @@ def _known(site: Site, writers: Writers, *, partial: bool) -> str:
     if site.lists and site.patch_type is not PatchType.STRATEGIC:
         said += f" {list_text(site)} replaced whole: an element that another writer added since the read is dropped."
     elif not partial:
-        said += " Two reconciles that read the same version both succeed, and the later one wins."
+        # One controller never reconciles an object twice at a time, so its own reconciles are not the danger.
+        said += (
+            " The server accepts a value that was computed from an older version: one of a stale cache, of a former "
+            "leader, or from before another writer's change."
+        )
     if site.retry is not None and "onflict" in site.retry.wrapper:
         said += f" The conflict retry at :{site.retry.line} never fires, because nothing is checked."
     locking = writers.locking(site)

@@ -117,10 +117,25 @@ class Writers:
             return "so other writers of them are not known"
         others = self.others(site)
         if not others:
-            return "no other writer found"
+            return self._described_apart(site)
         first = others[0]
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         return f"also written by {first.function or 'module'} at {first.path}:{first.line}{more}"
+
+    def _described_apart(self, site: Site) -> str:
+        """Say which other program of the tree writes the fields of a site that has no second writer in its own.
+
+        Programs of one tree may be variants of which one is installed, so such a writer is named and not counted as a
+        race; "no other writer" would hide the case in which both are installed and no queue orders them.
+        """
+        for other in self._elsewhere(site):
+            copied = site.function and site.function == other.function
+            if _apart(site, other) and not copied and shared_fields(site, other):
+                return (
+                    f"no other writer in its program; another program of the tree, {other.programs[0]}, writes them at "
+                    f"{other.path}:{other.line}"
+                )
+        return "no other writer found"
 
 
 def _passed(site: Site) -> set[tuple[str, int]]:

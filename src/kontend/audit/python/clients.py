@@ -176,8 +176,26 @@ def _own_patch(module: Module, node: ast.Call) -> tuple[PatchType, Lock]:
         )
         return PatchType.MERGE, Lock.LOCKED if locked else Lock.UNLOCKED
     if name == "json_patch":
-        return PatchType.JSON, Lock.LOCKED if "test" in module.text(patch) else Lock.UNLOCKED
+        return PatchType.JSON, Lock.LOCKED if _has_test(module, patch, node) else Lock.UNLOCKED
     return PatchType.UNKNOWN, Lock.UNKNOWN
+
+
+def _has_test(module: Module, operations: ast.AST, use: ast.Call, depth: int = 0) -> bool:
+    """Find a `test` operation among those of a JSON patch, also in variables that hold them.
+
+    The operations are read from the syntax tree: the word is also part of paths such as `/status/latest`.
+    """
+    for node in ast.walk(operations):
+        if isinstance(node, ast.Dict) and any(
+            key is not None and constant(key) == "op" and constant(value) == "test"
+            for key, value in zip(node.keys, node.values, strict=True)
+        ):
+            return True
+        if isinstance(node, ast.Name) and depth < 3:
+            held = bindings(module, node.id, use)
+            if any(_has_test(module, value, use, depth + 1) for value in held):
+                return True
+    return False
 
 
 def _lightkube(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:

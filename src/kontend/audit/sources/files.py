@@ -16,6 +16,7 @@ from pathlib import Path
 from kontend.audit.site import Role
 
 MAX_BYTES = 5_000_000
+_AUDITED = (".go", ".py", ".yaml", ".yml")
 _SKIPPED_DIRECTORIES = {
     *(".git", ".hg", ".svn", ".venv", "venv", "node_modules", "vendor", "third_party"),
     *("__pycache__", ".tox", ".mypy_cache", ".terraform", "site-packages"),
@@ -58,17 +59,28 @@ class Sources:
 
 
 def read_sources(paths: Iterable[str], *, exclude: Iterable[str] = (), tests: bool = False) -> Sources:
-    """Read every Go and Python file below the given paths, and the manifests that may hold CRDs."""
+    """Read every Go and Python file below the given paths, and the manifests that may hold CRDs.
+
+    A file that is named itself is read wherever it lies, or is a problem: "nothing found" about a file that was left
+    out because of its directory would read as a verdict.
+    """
     sources = Sources()
     patterns = tuple(exclude)
     for given in paths:
         if not os.path.lexists(given):
             sources.problems.append(Problem(given, "no such file or directory", incomplete=True))
             continue
+        named = not os.path.isdir(given)
         for path in _walk(given, sources.problems):
-            if any(fnmatch(path, pattern) or fnmatch(os.path.basename(path), pattern) for pattern in patterns):
+            pattern = next((at for at in patterns if fnmatch(path, at) or fnmatch(os.path.basename(path), at)), None)
+            if pattern is not None:
+                if named:
+                    sources.problems.append(Problem(path, f"left out by the pattern {pattern}", incomplete=True))
                 continue
-            _read(path, os.path.relpath(path, given) if os.path.isdir(given) else path, sources, tests=tests)
+            if named and not path.endswith(_AUDITED):
+                sources.problems.append(Problem(path, "neither a Go nor a Python file", incomplete=True))
+                continue
+            _read(path, path if named else os.path.relpath(path, given), sources, tests=tests, named=named)
     return sources
 
 
@@ -103,7 +115,7 @@ def _walk(given: str, problems: list[Problem]) -> Iterator[str]:
                 if entry.is_dir():
                     if entry.name not in _SKIPPED_DIRECTORIES:
                         below.append(os.path.normpath(entry.path))
-                elif entry.name.endswith((".go", ".py", ".yaml", ".yml")):
+                elif entry.name.endswith(_AUDITED):
                     yield os.path.normpath(entry.path)
             except OSError as error:
                 problems.append(Problem(os.path.normpath(entry.path), _said(error), incomplete=True))
@@ -115,8 +127,8 @@ def _within(root: str, path: str) -> bool:
     return real == root or real.startswith(root + os.sep)
 
 
-def _read(path: str, relative: str, sources: Sources, *, tests: bool) -> None:
-    role = role_of(relative)
+def _read(path: str, relative: str, sources: Sources, *, tests: bool, named: bool) -> None:
+    role = Role.PRODUCTION if named else role_of(relative)
     if role is Role.TEST and not tests:
         return
     manifest = path.endswith((".yaml", ".yml"))
@@ -125,7 +137,7 @@ def _read(path: str, relative: str, sources: Sources, *, tests: bool) -> None:
     try:
         if not os.path.isfile(path):
             if not os.path.islink(path):
-                sources.problems.append(Problem(path, "not a regular file"))
+                sources.problems.append(Problem(path, "not a regular file", incomplete=named))
             return
         if os.path.islink(path) and os.path.realpath(path) in sources.real:
             return
@@ -147,7 +159,7 @@ def _read(path: str, relative: str, sources: Sources, *, tests: bool) -> None:
     if b"\x00" in content[:8000]:
         sources.problems.append(Problem(path, "binary content, not source code; skipped", incomplete=True))
         return
-    if role is Role.PRODUCTION and path.endswith(".go"):
+    if role is Role.PRODUCTION and path.endswith(".go") and not named:
         head = content[:4000]
         if _TEST_TAG.search(head.split(b"\npackage ", 1)[0]) or _IMPORTS_TESTING.search(head):
             role = Role.TEST

@@ -14,8 +14,6 @@ from kontend.audit.go.source.syntax import Node, text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_BUILD_TAG = re.compile(rb"^//go:build\s+(.*)$", re.MULTILINE)
-_PACKAGE_CLAUSE = re.compile(rb"^package\s", re.MULTILINE)
 _VERSION_SUFFIX = re.compile(r"^v\d+$")
 
 
@@ -86,13 +84,6 @@ class GoFile:
     def lines(self) -> list[bytes]:
         """The lines of the file."""
         return self.source.split(b"\n")
-
-    @cached_property
-    def build_tag(self) -> str:
-        """The build constraint, if there is one before the package clause."""
-        clause = _PACKAGE_CLAUSE.search(self.source)
-        match = _BUILD_TAG.search(self.source[: clause.start() if clause else 2000])
-        return match.group(1).decode("utf-8", "replace").strip() if match else ""
 
     @cached_property
     def imports(self) -> dict[str, str]:
