@@ -209,3 +209,23 @@ def test_the_log_of_a_real_cluster(capsys: pytest.CaptureFixture[str]) -> None:
     assert "shop-operator-7d9f-p8q1z had changed it" in findings["lost update"]["sentence"]
     assert "spec.replicas of Deployment shop/web in turns" in findings["fight"]["sentence"]
     assert document["writesByLevel"]["Metadata"] == 1
+
+
+def test_suspected_writes_are_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both clients watch, so the second may have seen the first one's change: exit 3, with the option to pass."""
+    log = Log()
+    one, two = log.client("provision"), log.client("start")
+    log.user().create(WIDGETS, "w", spec={"size": 1})
+    log.wait(60)
+    for client in (one, two):
+        client.list(WIDGETS)
+        client.watch(WIDGETS)
+    one.patch(f"{WIDGETS}/w/status", {"status": {"phase": "Provisioned"}})
+    log.wait(0.02)
+    two.patch(f"{WIDGETS}/w/status", {"status": {"phase": "Started"}})
+    log.write(tmp_path / "audit.log")
+    assert race("audit.log") == 3
+    out = capsys.readouterr().out
+    assert "suspected: 1 write without a resourceVersion" in out
+    assert "--lag 50ms" in out
+    assert race("audit.log", "--lag", "50ms") == 1

@@ -64,7 +64,7 @@ def _parser() -> Parser:
         description="Find lost updates, blind overwrites, stale writes, fights and hot loops in Kubernetes audit logs "
         "of the level RequestResponse: those of a cluster, or of kontend serve --audit-log.",
         epilog="Exit codes: 0 nothing found, 1 findings, 2 usage error, 3 nothing found, and not everything could be "
-        "judged: lines that cannot be read, or no write with its objects.",
+        "judged: suspected writes, lines that cannot be read, or no write with its objects.",
     )
     add = parser.add_argument
     add("files", nargs="+", metavar="FILE", help="an audit log, also compressed with gzip; - for the standard input")
@@ -149,8 +149,12 @@ def _write_page(path: Path, documents: Sequence[Document], result: Result) -> No
 
 
 def _undecided(result: Result) -> bool:
-    """There are writes, and not one of them could be judged."""
-    return bool(result.levels) and not result.judged
+    """Decide whether "nothing found" would say too much: no write could be judged, or some are suspected.
+
+    A suspected write replaced a value of another client that a watch may have shown to the writer. Exit code 0 would
+    read as a verdict about it.
+    """
+    return bool(result.levels) and (not result.judged or bool(result.doubtful))
 
 
 def _summary(documents: Sequence[Document], result: Result) -> str:
@@ -192,9 +196,9 @@ def _notes(result: Result, reading: Reading) -> Iterator[str]:
         yield f"not compared: {compared:,} writes whose earlier version the log does not have, or that changed nothing"
     if result.doubtful:
         yield (
-            f"not judged: {result.doubtful:,} writes without a resourceVersion over a recent change of another client: "
-            "their writers may have seen it through a watch, and a log does not show what a watch delivers; --lag 50ms "
-            "counts those that follow so soon"
+            f"suspected: {result.doubtful:,} write{'s' * (result.doubtful != 1)} without a resourceVersion over a "
+            "recent change of another client. Their writers may have seen it through a watch, and a log does not show "
+            "what a watch delivers; --lag 50ms reports those that follow so soon"
         )
     if result.omitted:
         yield f"left out: {result.omitted:,} findings of further causes; --namespace and --kind narrow the search"
