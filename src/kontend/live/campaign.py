@@ -17,7 +17,8 @@ from kontend.live.properties.findings import Finding, findings, nearest_differen
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.run import carry_out
 from kontend.live.runs.setting import Setting
-from kontend.live.verdicts.verdict import Verdict
+from kontend.live.verdicts.explanation import cause_of
+from kontend.live.verdicts.verdict import Verdict, Violation
 
 #: The number of times that a violation is tried again, and the most plans that are tried to shrink one.
 _CONFIRMATIONS: Final = 3
@@ -107,7 +108,11 @@ class Campaign:
             baseline,
             len(plans),
             len(singles),
-            tuple(violation for violation in violations if violation.seen > 1 and violation.healed is None),
+            tuple(
+                _explained(violation, baseline)
+                for violation in violations
+                if violation.seen > 1 and violation.healed is None
+            ),
             tuple(violation for violation in violations if violation.healed is not None),
             tuple(violation for violation in violations if violation.seen <= 1),
             tuple(outcome.plan for outcome in singles if outcome.run.missed and not outcome.run.blocked),
@@ -169,6 +174,10 @@ class Campaign:
     async def _run_and_watch(self, setting: Setting, plan: Plan) -> Run:
         async with self._watched:
             return await carry_out(setting, plan)
+
+
+def _explained(violation: Violation, baseline: Baseline) -> Violation:
+    return replace(violation, cause=cause_of(violation.finding, violation.run, baseline))
 
 
 async def _known(outcome: Outcome | None) -> Outcome | None:

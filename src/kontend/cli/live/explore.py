@@ -15,11 +15,12 @@ from kontend.cli.command import ExitCode, UsageError, usage_errors, write
 from kontend.cli.live.options import ERRORS, parser, setting_of, to_the_end
 from kontend.cli.live.replay import invocation
 from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
+from kontend.live.baseline import Baseline
 from kontend.live.campaign import Campaign, Options
 from kontend.live.gate.plan import BadPlan, Plan, plan_of
 from kontend.live.verdicts.trace import document_of
+from kontend.live.verdicts.verdict import Violation
 from kontend.report.archive import write_archive
-from kontend.report.document import Document
 from kontend.report.page.contents import results_of
 from kontend.report.page.page import page
 from kontend.safe_files import write_whole
@@ -48,23 +49,34 @@ async def _list_plans(campaign: Campaign) -> int:
 
 async def _explore(campaign: Campaign, failures: Path, invoked: dict[str, Any]) -> int:
     verdict = await campaign.explore()
+    # Traces are saved before anything is printed: whatever stops the output does not cost them.
+    saved = [_save(failures, violation, verdict.baseline, invoked) for violation in verdict.violations]
     write("".join(f"{line}\n" for line in verdict.lines()))
-    for violation in verdict.violations:
-        _save(failures, document_of(violation, verdict.baseline, invoked))
+    write("".join(saved))
     if verdict.violated:
         return ExitCode.FINDINGS
     return ExitCode.OK if verdict.ok else ExitCode.UNDECIDED
 
 
-def _save(directory: Path, document: Document) -> None:
-    """Write the trace and the page of a violation. The verdict has been printed anyway."""
+def _save(directory: Path, violation: Violation, baseline: Baseline, invoked: dict[str, Any]) -> str:
+    """Write the trace and the page of a violation, and return where they are. Without them it is printed anyway."""
     try:
+        document = document_of(violation, baseline, invoked)
         path = write_archive(directory, document)
         write_whole(path.with_suffix(".html"), page(results_of([document]), title="kontend live").encode())
     except OSError as error:
         sys.stderr.write(f"kontend live: the trace is not saved: {error}\n")
-        return
-    write(f"Open: {path.with_suffix('.html')}\nReplay: kontend replay {path}\n")
+        return ""
+    except Exception as error:  # an error in one trace costs neither the others nor the verdict
+        name = violation.finding.property
+        sys.stderr.write(f"kontend live: internal error: the trace of {name} is not saved: {error!r}\n")
+        return ""
+    if violation.cause.failed:
+        sys.stderr.write(
+            f"kontend live: the cause of {violation.finding.property} is {violation.cause.sentence}; "
+            f"{path} has all steps of the run\n"
+        )
+    return f"Open: {path.with_suffix('.html')}\nReplay: kontend replay {path}\n"
 
 
 def _options(options: Namespace) -> Options:

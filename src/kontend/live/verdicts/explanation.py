@@ -9,7 +9,9 @@ of the user that does not hold in the end has the write with which it began to h
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path as File
 from typing import Any, Final, NamedTuple
 
 from kontend.cluster.cluster import Cluster
@@ -40,6 +42,8 @@ class Cause(NamedTuple):
 
     sentence: str
     culprits: tuple[int, ...] = ()
+    #: An internal error has kept it from being found; the sentence says which.
+    failed: bool = False
 
 
 class _Write(NamedTuple):
@@ -99,6 +103,20 @@ class _History:
     def of(self, title: str, path: str = "") -> list[_Write]:
         """Return the writes of the objects with a title, or of a field of them."""
         return [write for write in self.writes if write.title == title and (not path or write.changed(path))]
+
+
+def cause_of(finding: Finding, run: Run, baseline: Baseline) -> Cause:
+    """Return the cause of a finding, or the internal error that has kept it from being found.
+
+    A finding may have taken many minutes: an error in its explanation must not cost the finding, nor the others.
+    """
+    try:
+        return explain(finding, run, baseline)
+    except Exception as error:  # whatever it is, the finding is true
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        what = traceback.format_exception_only(error)[-1].strip()
+        sentence = f"not known: internal error: {what} ({File(frame.filename).name}, line {frame.lineno})"
+        return Cause(sentence, tuple(finding.culprits), failed=True)
 
 
 def explain(finding: Finding, run: Run, baseline: Baseline) -> Cause:
@@ -179,6 +197,8 @@ def _difference(difference: Difference, history: _History, good: _History) -> Ca
         return Cause(f"{texts} made {place}{then}", tuple(write.number for write in made_by[-_EXPLAINED:]))
     if difference.got is None and not any(write.gave(path) for write in writes):
         return Cause(f"no step has written {place}; {_unperturbed([write for write in others if write.gave(path)])}")
+    if not writes:  # it is as it was at the start, and only unperturbed runs have changed it
+        return Cause(f"no step changed {place}{f'; {_unperturbed(others)}' if others else ''}")
     last, before = writes[-1], writes[-2:-1]
     over = f" over {before[0]}, which {before[0].did(path)}" if before else ""
     later = f"; in unperturbed runs {others[-1].text} {others[-1].did(path)}" if others else ""

@@ -16,7 +16,6 @@ from kontend.live.properties.final_state import value_at
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.setting import PRIMARY
 from kontend.live.runs.workload import USER
-from kontend.live.verdicts.explanation import explain
 from kontend.live.verdicts.verdict import Violation
 from kontend.report.document import (
     Actor,
@@ -42,7 +41,7 @@ def document_of(violation: Violation, baseline: Baseline, invocation: Mapping[st
     objects: dict[str, Any] = {}
     steps = tuple(_Steps(violation.run, objects).steps())
     finding, numbers = violation.finding, {step.number for step in steps}
-    cause = explain(finding, violation.run, baseline)
+    cause = violation.cause
     explanation = Explanation(
         finding.property,
         f"{finding.sentence}; {cause.sentence}" if cause.sentence else finding.sentence,

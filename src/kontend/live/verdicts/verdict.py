@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from kontend.live.baseline import Baseline
 from kontend.live.gate.plan import Plan
 from kontend.live.properties.findings import PROCESS_EXIT, Finding
 from kontend.live.runs.outcome import Run
-from kontend.live.verdicts.explanation import explain
+from kontend.live.verdicts.explanation import Cause
+
+#: The cause of a finding that is not reported as a violation: nothing asks for it.
+_NOT_EXPLAINED: Final = Cause("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,7 @@ class Violation:
     others: int = 0
     #: The seconds after which the process has repaired it by itself, if it has.
     healed: float | None = None
+    cause: Cause = _NOT_EXPLAINED
 
     @property
     def rate(self) -> str:
@@ -114,7 +119,7 @@ class Verdict:
             yield f"not reached: {plan.name}"
         for violation in self.violations:
             yield f"VIOLATION {violation.finding.property}: {violation.finding.sentence}"
-            yield f"  cause: {explain(violation.finding, violation.run, baseline).sentence}"
+            yield f"  cause: {violation.cause.sentence}"
             others = _others(violation.others) if violation.others else ""
             yield f"  plan: {violation.plan.name} ({violation.plan.reason})"
             yield f"  occurred in {violation.rate}{others}"
