@@ -38,7 +38,13 @@ SERVER_READS: Final = frozenset(
     }
 )
 #: Of these, the ones that concern every other object as soon as they exist.
-_COUNTING: Final = ("resourcequotas", "poddisruptionbudgets.policy")
+#: A binding of a policy may name any object as its parameters, and the server reads that object for every write.
+_COUNTING: Final = (
+    "resourcequotas",
+    "poddisruptionbudgets.policy",
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+)
 #: Assumptions without which what one object sees depends on what others do.
 _ASSUMPTIONS: Final = frozenset(Assumption) - {Assumption.SAME_FAILURES}
 
