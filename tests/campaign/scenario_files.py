@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 _HEAD = """
-import os, signal
+import faulthandler, os
 from kontend import Controller
 from kontend.explore import Bounds, Scenario, update
 
@@ -37,7 +37,7 @@ CRASHES = f"""{_HEAD}
 class Dies(Reader):
     async def reconcile(self, request, api):
         print("about to die", flush=True)
-        os.kill(os.getpid(), signal.SIGSEGV)
+        faulthandler._sigsegv()
 
 dies = Scenario([Dies()], objects=[OBJECT], bounds=CALM)
 """

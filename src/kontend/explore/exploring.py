@@ -13,6 +13,7 @@ from kontend.explore.deepening import deepened, deeper
 from kontend.explore.explain.baselines import several_baselines
 from kontend.explore.explain.explanation import Origin, explainer
 from kontend.explore.model.model import Model
+from kontend.explore.other_orders import FreshProcess
 from kontend.explore.parts.exploring import explored_in_parts
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.replay.reproduce import follow, recorded_to_follow
@@ -144,9 +145,25 @@ def explore(
     origin: Origin | None = None,
 ) -> Verdict:
     """Explore a scenario; ``inspect`` is called with the model afterwards. ``origin`` says where it comes from."""
+    fresh = FreshProcess(scenario)
+    try:
+        return _explored(scenario, options, fresh, inspect, origin)
+    finally:
+        fresh.close()
+
+
+def _explored(
+    scenario: Scenario,
+    options: SearchOptions,
+    fresh: FreshProcess,
+    inspect: Callable[[Model], object] | None,
+    origin: Origin | None,
+) -> Verdict:
+    models: list[Model] = []
 
     def searched(model: Model) -> Verdict:
         verdict = _searched(model, options)
+        models.append(model)
         if inspect is not None:
             inspect(model)
         return verdict
@@ -161,6 +178,8 @@ def explore(
     if further is not None:
         verdict = deepened(scenario, verdict, restarted(further, lambda model: _searched(model, options)))
         scenario = further if verdict.violations else scenario
+    if not verdict.violations:
+        fresh.check(program for model in models for program in model.programs)
     verdict.explain = explainer(scenario, origin)
     verdict.notes += several_baselines(verdict)
     return verdict

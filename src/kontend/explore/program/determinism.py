@@ -61,8 +61,8 @@ class Determinism:
     def __init__(self, controller: Controller, assumptions: frozenset[Assumption]) -> None:
         self._controller = controller
         self._assumptions = assumptions
-        self._code = UserCode(controller)
-        self.undeclared = UndeclaredState(controller, self._code)
+        self.code = UserCode(controller)
+        self.undeclared = UndeclaredState(controller, self.code)
         self._sets_checked = False
 
     def checked(self, request: Key, run: Callable[[], Progress], run_mirrored: Callable[[], Progress]) -> Progress:
@@ -82,7 +82,7 @@ class Determinism:
     ) -> None:
         """Make a run again, and watch what it is told to. Raises :class:`Nondeterminism` for impure calls there."""
         self._check_sets(request)
-        calls = ImpureCalls(self._code)
+        calls = ImpureCalls(self.code)
         try:
             described = difference(expected, run(calls))
         except Strayed as strayed:
@@ -124,7 +124,7 @@ class Determinism:
         if self._sets_checked:
             return
         self._sets_checked = True
-        lines = iterated_sets(self._controller, self._code)
+        lines = iterated_sets(self._controller, self.code)
         if lines:
             raise self._error(request, "", [f"{line}; use sorted(...)" for line in lines])
 
@@ -139,7 +139,7 @@ class Determinism:
 
     def _compared(self, first: Progress, run: Callable[[], Progress]) -> tuple[str, ImpureCalls]:
         """The difference of another run, and the impure calls that it made."""
-        with ImpureCalls(self._code) as calls:
+        with ImpureCalls(self.code) as calls:
             try:
                 second = run()
             except Strayed as strayed:

@@ -8,6 +8,7 @@ only when two runs differ. So are the clocks and random numbers of libraries: a 
 
 from __future__ import annotations
 
+import _thread
 import ast
 import datetime
 import itertools
@@ -32,6 +33,8 @@ _RANDOM: Final = "use api.uuid(), or random.Random(seed) with a seed that comes 
 _DURATION: Final = "a duration may be logged, but nothing may depend on it"
 _PROCESS: Final = "it differs from one process to the next"
 _HASH: Final = "the hash of a text differs from one process to the next; use hashlib"
+_SLEEP: Final = "it blocks all other reconciles; return Result(requeue_after=...) instead"
+_THREAD: Final = "threads cannot be explored; use asyncio.gather or a TaskGroup"
 #: Calls that a message names.
 _MOST: Final = 3
 
@@ -43,6 +46,8 @@ class _Source(NamedTuple):
     advice: str
     #: True if a reconcile must not call it at all.
     forbidden: bool = True
+    #: Nor may a library that it calls.
+    anywhere: bool = False
 
 
 def _table(
@@ -69,6 +74,9 @@ _BUILT_IN: Final[dict[Callable[..., Any], _Source]] = {
     **_table("threading", threading, "get_ident get_native_id", _PROCESS),
     id: _Source("id()", _PROCESS, forbidden=False),
     hash: _Source("hash()", _HASH),
+    # Older Pythons report no audit events for these two (see outside.py).
+    time.sleep: _Source("time.sleep()", _SLEEP, anywhere=True),
+    _thread.start_new_thread: _Source("_thread.start_new_thread()", _THREAD, anywhere=True),
 }
 #: These ask the clock unless they are given a time, as argument number so many.
 _TIME_ARGUMENT: Final[dict[Callable[..., Any], int]] = {
@@ -117,7 +125,9 @@ class ImpureCalls:
 
     def forbidden(self) -> list[str]:
         """The calls that a reconcile must not make."""
-        return _described([call for call in self._made if call.direct and call.source.forbidden])
+        return _described(
+            [call for call in self._made if call.source.anywhere or (call.direct and call.source.forbidden)]
+        )
 
     def suspects(self) -> list[str]:
         """The calls that may be why two runs differ, the likeliest kind only."""
@@ -136,6 +146,9 @@ class ImpureCalls:
         else:
             return
         if source is None:
+            return
+        # Imports ask for the thread they run in.
+        if caller is not None and caller.f_code.co_filename.startswith("<frozen importlib"):
             return
         # Generated code, such as the __init__ of a dataclass, belongs to its caller.
         while caller is not None and caller is not self._floor and caller.f_code.co_filename.startswith("<"):

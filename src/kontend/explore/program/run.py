@@ -19,9 +19,10 @@ import orjson
 from kontend.explore.program.event_loop import ReconcileLoop, Unsupported, user_line
 from kontend.explore.program.identities import generated_uuid
 from kontend.explore.program.memory import read_memory, restore_memory
+from kontend.explore.program.outside import confined
 from kontend.explore.program.progress import Done, Failure, Progress, difference
 from kontend.explore.program.symbols import mirror_uuid, mirrored, mirrored_progress, uuid_token
-from kontend.explore.program.user_code import OURS
+from kontend.explore.program.user_code import OURS, UserCode
 from kontend.kube.errors import ApiError, from_status
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
@@ -29,7 +30,7 @@ from kontend.runtime.client.call import Call
 from kontend.runtime.client.http_backend import AnswerLost
 from kontend.runtime.controller import BadController, Controller, Request, Result
 from kontend.runtime.guards import Guards
-from kontend.runtime.source_location import UNKNOWN, SourceLocation, raised_at
+from kontend.runtime.source_location import UNKNOWN, SourceLocation, defined_at, raised_at
 from kontend.runtime.unawaited import collect_unawaited
 
 #: Exceptions that are mistakes in the code, not a way to ask for a retry.
@@ -117,6 +118,7 @@ class Run:
         start: Start,
         *,
         mirrors: bool = False,
+        code: UserCode | None = None,
     ) -> None:
         """Start it; ``mirrors`` says that its code sees all tokens renamed. The driver sees the ordinary ones."""
         self.start = start
@@ -128,6 +130,7 @@ class Run:
         self.asks_time = False
         self._controller = controller
         self._mirrors = mirrors
+        self._code = code or UserCode(controller)
         self._initial_memory = read_memory(controller)
         restore_memory(controller, start.memory)
         # The task keeps the context in which it is made, so everything it leaves unawaited is reported to this list.
@@ -185,7 +188,14 @@ class Run:
             done = Done(True, _failure(error), read_memory(self._controller))
             return Progress((), done, self.uuids, (), self.asks_time)
         value = self._task.result()
-        result = value if isinstance(value, Result) else Result()
+        if value is not None and not isinstance(value, Result):
+            line = defined_at(type(self._controller))
+            where = f"{line}: " if line is not None else ""
+            raise BadController(
+                f"{where}{type(self._controller).__name__}.reconcile returned {value!r}; expected None or a Result, "
+                "such as Result(requeue_after=5)"
+            )
+        result = value or Result()
         again = result.requeue or result.requeue_after is not None
         after = 0.0 if result.requeue else result.requeue_after or 0.0
         done = Done(again, None, read_memory(self._controller), after)
@@ -212,7 +222,8 @@ class Run:
 
     def _drain(self) -> None:
         try:
-            self.loop.drain(waiting=self._is_waiting)
+            with confined(self.loop, self._code, self._controller.name):
+                self.loop.drain(waiting=self._is_waiting)
         except SystemExit as error:
             line = raised_at(error)
             where = f"{line.short}: " if line is not None else ""

@@ -20,7 +20,7 @@ from kontend.explore.program.failures import is_same_course, with_other_codes
 from kontend.explore.program.identities import VERSIONS
 from kontend.explore.program.masking import masked, relative_response
 from kontend.explore.program.memory import read_memory
-from kontend.explore.program.progress import Done, Progress
+from kontend.explore.program.progress import Done, Progress, difference
 from kontend.explore.program.run import Exchange, Run, Start, Strayed
 from kontend.explore.program.suspended import SuspendedRuns, Twins
 from kontend.explore.program.symbols import (
@@ -253,7 +253,7 @@ class Program:
 
     def _started(self, exchanges: list[Exchange], start: Start, *, mirrors: bool) -> Run:
         """Start a reconcile and give it some responses. Raises :class:`Strayed`."""
-        run = Run(self.controller, self._guards, self._namespaced, start, mirrors=mirrors)
+        run = Run(self.controller, self._guards, self._namespaced, start, mirrors=mirrors, code=self._determinism.code)
         try:
             for exchange in exchanges:
                 run.follow(exchange)
@@ -312,6 +312,18 @@ class Program:
         except (Strayed, Unsupported, BadController):
             return False
         return progress._replace(lines=()) == recorded.progress._replace(lines=())
+
+    def longest_runs(self) -> Iterator[tuple[bytes, RecordedRun]]:
+        """All runs that are not the beginning of another one, each with the id of its end."""
+        for start, node in self._leaves():
+            yield node.id, _recorded(start, node)
+
+    def repeated(self, recorded: RecordedRun) -> str:
+        """Make a run again; describes how it differs from before, empty where it does not."""
+        try:
+            return difference(recorded.progress, self._run(recorded.exchanges, recorded.start))
+        except (Strayed, Unsupported, BadController) as error:
+            return str(error)
 
     def rerun(self, recorded: RecordedRun) -> None:
         """Make a run of another process again. Raises :class:`Nondeterminism` unless it does the same."""

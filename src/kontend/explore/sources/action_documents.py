@@ -25,10 +25,13 @@ def read_actions(paths: Iterable[Path]) -> list[dict[str, Any]]:
     documents: list[dict[str, Any]] = []
     try:
         for path in paths:
+            before = len(documents)
             for where, value in documents_in(path):
                 for document in value if isinstance(value, list) else [value]:
                     action_of(document, where)  # a mistake is reported with its file
                     documents.append(document)
+            if len(documents) == before:
+                raise BadScenario(f"{path}: there are no actions in it; leave it out, or say what a user does")
     except BadManifest as error:
         raise BadScenario(str(error)) from error
     return documents

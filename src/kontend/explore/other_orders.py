@@ -1,0 +1,159 @@
+"""Re-executes recorded runs in other orders, in processes that have made no run before.
+
+A verdict rests on program trees: a run is made once and looked up from then on. That is right only if a run depends on
+nothing but its request, its responses and its declared memory. Code can keep something else in countless places: a
+default argument, an attribute of a function, a generator, a variable of a library. So no place is looked for. A process
+is forked before the search makes its first run. Before a verdict says that something holds, all runs are made again
+there, in the reversed and in a shuffled order; one that makes other requests than before is an error.
+
+Rejected: other orders in the process of the search. State that only grows is complete by then, and every order agrees.
+Rejected, too: importing the scenario afresh, because ``check`` is called with objects, not with a file.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import signal
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple, NoReturn
+
+from kontend.explore.model.model import Model
+from kontend.explore.program.determinism import Nondeterminism
+from kontend.explore.program.tree import Program, RecordedRun
+from kontend.explore.scenario import Scenario
+
+#: The seed of the shuffled order: the same command makes the same runs.
+_SEED: Final = 1
+#: The calls before a difference that a message shows.
+_SHOWN: Final = 4
+
+
+class _Repeated(NamedTuple):
+    """A run to make again: the number of its program, and the run."""
+
+    program: int
+    run: RecordedRun
+
+
+class FreshProcess:
+    """A copy of this process as it is now, which waits for runs to make."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._pid = 0
+        if not hasattr(os, "fork"):  # `kontend explore` still compares runs with those of other processes
+            return
+        runs, self._runs = os.pipe()
+        self._answer, answer = os.pipe()
+        with warnings.catch_warnings():
+            # Python 3.12 warns about threads. The child uses none of them, and no lock that one may hold.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._pid = os.fork()
+        if not self._pid:
+            os.close(self._runs)
+            os.close(self._answer)
+            _serve(scenario, runs, answer)
+        os.close(runs)
+        os.close(answer)
+
+    def check(self, programs: Iterable[Program]) -> None:
+        """Make all runs of some programs again. Raises :class:`Nondeterminism` where one makes other requests."""
+        if not self._pid:
+            return
+        runs = list(_all_runs(programs))
+        if len(runs) < 2:  # there is only one order
+            return
+        with open(self._runs, "wb", closefd=False) as stream:
+            pickle.dump(runs, stream, pickle.HIGHEST_PROTOCOL)
+        with open(self._answer, "rb", closefd=False) as stream:
+            difference = stream.read().decode()
+        if difference:
+            raise Nondeterminism(difference)
+
+    def close(self) -> None:
+        """End the process."""
+        if self._pid:
+            # It would end by itself at the end of its input, but another process may have inherited the pipe.
+            os.kill(self._pid, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(self._pid, 0)
+            os.close(self._runs)
+            os.close(self._answer)
+            self._pid = 0
+
+
+def _all_runs(programs: Iterable[Program]) -> Iterator[_Repeated]:
+    """The longest runs of some programs, each once: all others are the beginning of one of them."""
+    seen: set[tuple[int, bytes]] = set()
+    for program in dict.fromkeys(programs):
+        for id, run in program.longest_runs():
+            if (program.number, id) not in seen:
+                seen.add((program.number, id))
+                yield _Repeated(program.number, run)
+
+
+def _serve(scenario: Scenario, runs: int, answer: int) -> NoReturn:
+    """Make the runs that come in, and answer with the first difference. Nothing of the parent's is cleaned up."""
+    with suppress(ValueError):  # a search in a thread gets no signals
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with open(runs, "rb", closefd=False) as stream:
+            recorded: list[_Repeated] = pickle.load(stream)  # noqa: S301  our own parent wrote it
+        # What user code prints was printed by the search.
+        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+        programs = {program.number: program for program in Model(scenario).programs}
+        difference = _in_a_copy(programs, recorded[::-1])
+        if not difference:
+            random.Random(_SEED).shuffle(recorded)
+            difference = _first_difference(programs, recorded)
+        with open(answer, "wb", closefd=False) as stream:
+            stream.write(difference.encode())
+    finally:
+        os._exit(0)
+
+
+def _in_a_copy(programs: Mapping[int, Program], runs: Sequence[_Repeated]) -> str:
+    """The first difference that a copy of this process finds: this one has made no run afterwards."""
+    answer, end = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.write(end, _first_difference(programs, runs).encode())
+        finally:
+            os._exit(0)
+    os.close(end)
+    with open(answer, "rb") as stream:
+        difference = stream.read().decode()
+    os.waitpid(pid, 0)
+    return difference
+
+
+def _first_difference(programs: Mapping[int, Program], runs: Iterable[_Repeated]) -> str:
+    """Describes the first run that makes other requests than before; empty where all of them agree."""
+    for number, run in runs:
+        program = programs[number]
+        described = program.repeated(run)
+        if described:
+            return _described(program, run, described)
+    return ""
+
+
+def _described(program: Program, run: RecordedRun, difference: str) -> str:
+    controller = program.controller
+    calls = [str(exchange.call) for exchange in run.exchanges]
+    path = ", ".join([*(["…"] if len(calls) > _SHOWN else []), *calls[-_SHOWN:]])
+    names = ", ".join(f'"{name}"' for name in (*controller.memory, "NAME"))
+    return "\n  ".join(
+        [
+            f"{controller.name} {run.start.request}: nondeterministic: identical responses led to different requests",
+            difference,
+            *([f"on the path: {path}"] if path else []),
+            "all runs were made again in another order, in a process that had made none: something is kept from one "
+            "run to the next that `memory` does not name; make it an attribute of the controller, as plain data, and "
+            f"name it there: memory = ({names}{',' * (not controller.memory)})",
+        ]
+    )

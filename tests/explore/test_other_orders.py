@@ -1,0 +1,150 @@
+"""Runs that are made again in other orders: state that no list of places would find."""
+
+from __future__ import annotations
+
+import functools
+import os
+import queue
+import threading
+import types
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kontend import AlreadyExists, Api, Controller, Request
+from kontend.explore import Bounds, Nondeterminism, Scenario, check, never, update
+from kontend.testing import permissive_crd
+
+WIDGET = "Widget.example.com/v1"
+WIDGET_OBJECT = {
+    "apiVersion": "example.com/v1",
+    "kind": "Widget",
+    "metadata": {"name": "w", "namespace": "default"},
+    "spec": {"size": 1},
+}
+UNSEEN = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "unseen", "namespace": "default"}}
+
+
+def mutable_default() -> Callable[[bool], bool]:
+    def seen(store: bool, kept: list[int] = []) -> bool:  # noqa: B006
+        if store:
+            kept.append(1)
+        return bool(kept)
+
+    return seen
+
+
+def function_attribute() -> Callable[[bool], bool]:
+    def seen(store: bool) -> bool:
+        if store:
+            seen.kept = True  # type: ignore[attr-defined]
+        return hasattr(seen, "kept")
+
+    return seen
+
+
+def namespace() -> Callable[[bool], bool]:
+    kept = types.SimpleNamespace()
+
+    def seen(store: bool) -> bool:
+        if store:
+            kept.value = True
+        return hasattr(kept, "value")
+
+    return seen
+
+
+def thread_local() -> Callable[[bool], bool]:
+    kept = threading.local()
+
+    def seen(store: bool) -> bool:
+        if store:
+            kept.value = True
+        return hasattr(kept, "value")
+
+    return seen
+
+
+def a_queue() -> Callable[[bool], bool]:
+    kept: queue.Queue[int] = queue.Queue()
+
+    def seen(store: bool) -> bool:
+        if store:
+            kept.put(1)
+        return not kept.empty()
+
+    return seen
+
+
+def partial() -> Callable[[bool], bool]:
+    kept = functools.partial(dict, {})  # type: ignore[var-annotated]
+
+    def seen(store: bool) -> bool:
+        if store:
+            kept.args[0]["f"] = 1
+        return bool(kept.args[0])
+
+    return seen
+
+
+def always_known(_: bool) -> bool:
+    return True
+
+
+def scenario(seen: Callable[[bool], bool]) -> Scenario:
+    class Widgets(Controller):
+        kind = WIDGET
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            widget = await api.get(self.kind, request)
+            if widget["spec"]["size"] == 1:
+                seen(True)
+            elif not seen(False):
+                with suppress(AlreadyExists):
+                    await api.create({**UNSEEN})
+
+    def unseen(cluster: Any) -> bool:
+        return any(item["metadata"]["name"] == "unseen" for item in cluster.list("ConfigMap/v1"))
+
+    return Scenario(
+        controllers=[Widgets()],
+        crds=[permissive_crd(WIDGET)],
+        objects=[WIDGET_OBJECT],
+        actions=[update(WIDGET_OBJECT, spec={"size": 2})],
+        properties=[never(unseen)],
+        bounds=Bounds(lag=0, faults=0),
+    )
+
+
+@pytest.mark.parametrize("place", [mutable_default, function_attribute, namespace, thread_local, a_queue, partial])
+def test_state_kept_anywhere_is_an_error_that_names_the_path_and_the_call(
+    place: Callable[[], Callable[[bool], bool]],
+) -> None:
+    with pytest.raises(Nondeterminism) as raised:
+        check(scenario(place()))
+    message = str(raised.value)
+    assert message.startswith("widgets default/w: nondeterministic")
+    assert "it ends in one run and calls create ConfigMap" in message
+    assert "on the path: cached get Widget.example.com/v1 default/w" in message
+    assert 'memory = ("NAME",)' in message
+
+
+def test_runs_without_state_agree_in_every_order() -> None:
+    assert check(scenario(always_known)).ok
+
+
+def children() -> set[str]:
+    """The ids of all children of this process, living or dead."""
+    own = {thread.name for thread in Path(f"/proc/{os.getpid()}/task").iterdir()}
+    return {id for thread in own for id in Path(f"/proc/self/task/{thread}/children").read_text().split()}
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to list processes")
+def test_the_search_leaves_no_process_behind() -> None:
+    """Looks at the children by name: other tests of this process may have left some of their own."""
+    before = children()
+    check(scenario(always_known))
+    assert children() == before
