@@ -102,6 +102,8 @@ class Obstacle(StrEnum):
     NONE = "none"
     STALE_BASE = "stale base"  # the base is older than the controller's own last write: every attempt would conflict
     DATA_READ = "data read"  # code reads the patch's bytes, which a lock makes non-empty by a resourceVersion
+    NO_VERSION = "no version"  # the base was built and never read: a lock is refused before anything is sent
+    ERROR_LOST = "error lost"  # a caller drops the error, so that a conflict would lose this write
 
 
 class Role(StrEnum):
@@ -133,6 +135,8 @@ class Base:
     hops: int = 0
     span: tuple[int, int] = (0, 0)
     """The bytes of the constructor or the body in its file."""
+    lock_at: tuple[int, int, str] | None = None
+    """Go: the end of the constructor's name, the end of its arguments, and the package it is called from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from kontend.audit.go.bases import PatchSource, from_data, patch_type, resolve, 
 from kontend.audit.go.calls.write import VERBS, Dialect, Write
 from kontend.audit.go.error_handling import error_use
 from kontend.audit.go.hazards import hazards
-from kontend.audit.go.lockable import obstacle
+from kontend.audit.go.lockable import insertion, obstacle
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.provenance import provenance, read_line, runs_while_deleting
 from kontend.audit.go.retries import retry_around
@@ -75,7 +75,7 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         kind=object_type.name if object_type else _kind_in_chain(write),
         client=text(write.receiver),
         patch_type=kind,
-        base=_base(file, made, lock),
+        base=_base(workspace, file, made, lock),
         provenance=source,
         retry=retry,
         error=error_use(call),
@@ -286,7 +286,7 @@ def _targets(write: Write, verb: Verb, changed: list[Mutation]) -> tuple[Target,
     return tuple(target for target in Target if target in parts)
 
 
-def _base(file: GoFile, made: list[PatchSource], lock: Lock) -> Base:
+def _base(workspace: Workspace, file: GoFile, made: list[PatchSource], lock: Lock) -> Base:
     if lock is Lock.MERGED:
         return Base(BaseOrigin.LIBRARY)
     if not made:
@@ -296,7 +296,16 @@ def _base(file: GoFile, made: list[PatchSource], lock: Lock) -> Base:
     )
     path = "" if chosen.file is file else chosen.file.path
     span = (chosen.node.start_byte, chosen.node.end_byte)
-    return Base(chosen.origin, chosen.text, chosen.line, path, text(chosen.snapshot), chosen.hops, span)
+    return Base(
+        chosen.origin,
+        chosen.text,
+        chosen.line,
+        path,
+        text(chosen.snapshot),
+        chosen.hops,
+        span,
+        insertion(chosen, workspace),
+    )
 
 
 def _short_call(write: Write) -> str:

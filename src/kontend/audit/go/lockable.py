@@ -6,80 +6,76 @@ lock would refuse every attempt.
 
 A lock also changes the bytes of the patch: `patch.Data(obj)` of a locked base holds the resourceVersion and is never
 `{}`. Code that compares, measures or logs those bytes would change its behaviour; a guard against empty patches would
-never fire again, and a status with a time stamp would be written without end.
+never fire again, and a status with a time stamp would be written without end (`patch_uses`).
+
+And a lock adds an error where there was none: nobody may drop it on its way up (`reported`), and the base must have a
+resourceVersion in the first place.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from kontend.audit.go.bases import PatchSource
 from kontend.audit.go.calls.reads import read_into
 from kontend.audit.go.calls.recognition import recognise
+from kontend.audit.go.calls.typed_clients import looks_like_context
 from kontend.audit.go.calls.write import Write
+from kontend.audit.go.patch_uses import uses_of
+from kontend.audit.go.provenance import provenance
+from kontend.audit.go.reported import reported
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction
-from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function, targets
+from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function
 from kontend.audit.go.source.syntax import Node, text
 from kontend.audit.go.source.types import callers, resolve_function
 from kontend.audit.go.source.workspace import Workspace
-from kontend.audit.site import Obstacle, Retry, Verb
+from kontend.audit.site import Obstacle, Provenance, Retry, Verb
 
-_PATCH_READS = ("Data",)
-_CALLS_DEEP = 3
+_CALLS_DEEP = 4
+_READERS = ("Get", "List")
+_CONSTRUCTOR = "MergeFrom"
+_FIRST_WITH_LOCKS = (0, 6)
 
 
 def obstacle(workspace: Workspace, write: Write, made: list[PatchSource], retry: Retry | None) -> Obstacle:
     """Return what keeps a lock from being added to the base of a patch without a change anywhere else."""
-    if not made or not _as_new_as_object(workspace, write, made[0], retry):
+    if not made:
         return Obstacle.STALE_BASE
-    holders = [(write.file, write.patch), *((source.file, _holder(source.node)) for source in made)]
-    if any(_data_read(workspace, file, node, write.call) for file, node in holders):
+    uses = [uses_of(workspace, source.file, source.node) for source in made]
+    if any(use.read for use in uses):
         return Obstacle.DATA_READ
+    if any(use.repeated for use in uses) or not _as_new_as_object(workspace, write, made[0], retry):
+        return Obstacle.STALE_BASE
+    if any(_without_version(workspace, source) for source in made):
+        return Obstacle.NO_VERSION
+    if not reported(workspace, write.file, write.call):
+        return Obstacle.ERROR_LOST
     return Obstacle.NONE
 
 
-def _holder(constructor: Node) -> Node | None:
-    """Return the variable that a constructor is assigned to."""
-    for parent in syntax.ancestors(constructor):
-        if parent.type in ("short_var_declaration", "assignment_statement", "var_spec"):
-            named = targets(parent)
-            return named[0] if named else None
-        if parent.type == "call_expression":  # an argument: the value is held under the callee's own name
-            return None
-    return None
+def insertion(source: PatchSource, workspace: Workspace) -> tuple[int, int, str] | None:
+    """Return where the name of a plain constructor ends, where its arguments end, and the package it is called from.
 
-
-def _data_read(workspace: Workspace, file: GoFile, patch: Node | None, write: Node, depth: int = 0) -> bool:
-    """Decide whether code around the variable of a patch reads its bytes, itself or in a function that it calls.
-
-    A function that is not in sight counts as one that reads: a fix that is withheld costs a line of typing, one that
-    ends a guard costs an endless loop of writes.
+    None where the call is not `client.MergeFrom` of controller-runtime, or of a version that has no locks: the edit
+    must build.
     """
-    stripped = syntax.strip(patch)
-    outer = outermost_function(stripped) if stripped is not None else None
-    if stripped is None or outer is None or stripped.type != "identifier":
-        return False
-    name = text(stripped)
-    for call in syntax.calls(outer):
-        operand, called = syntax.callee(call)
-        if called in _PATCH_READS and syntax.selector(operand) == [name]:
-            return True
-        position = next((at for at, arg in enumerate(syntax.arguments(call)) if syntax.selector(arg) == [name]), None)
-        if position is None or call == write or recognise(workspace, file, call) is not None:
-            continue
-        function = resolve_function(workspace, file, call)
-        if function is None or function.body is None or position >= len(function.parameters) or depth >= _CALLS_DEEP:
-            return True
-        if _parameter_read(workspace, function, position, write, depth):
-            return True
-    return False
+    function = syntax.field(source.node, "function")
+    operand, name = syntax.callee(source.node)
+    arguments = syntax.arguments(source.node)
+    if function is None or operand is None or name != _CONSTRUCTOR or len(arguments) != 1:
+        return None
+    path = source.file.imports.get(text(operand), "")
+    version = workspace.required("sigs.k8s.io/controller-runtime", source.file.directory)
+    if not path.endswith("controller-runtime/pkg/client") or (version is not None and version < _FIRST_WITH_LOCKS):
+        return None
+    return function.end_byte, arguments[0].end_byte, text(operand)
 
 
-def _parameter_read(workspace: Workspace, function: GoFunction, position: int, write: Node, depth: int) -> bool:
-    name = function.parameters[position][0]
-    if not name or name == "_" or function.body is None:
-        return False
-    use = next(syntax.descend(function.body, lambda node: node.type == "identifier" and text(node) == name), None)
-    return use is not None and _data_read(workspace, function.file, use, write, depth + 1)
+def _without_version(workspace: Workspace, source: PatchSource) -> bool:
+    """Decide whether a base is an object that was never read: a lock on it is an error before anything is sent."""
+    origin = _original(source.snapshot)
+    return origin is not None and provenance(workspace, source.file, origin, source.node) is Provenance.BUILT
 
 
 def _as_new_as_object(workspace: Workspace, write: Write, source: PatchSource, retry: Retry | None) -> bool:
@@ -125,21 +121,45 @@ def _taken(workspace: Workspace, file: GoFile, snapshot: Node | None, use: Node)
 
 
 def _written(workspace: Workspace, file: GoFile, use: Node, names: set[str], start: int) -> bool:
-    """Find a write of one of the named objects between a position and a use."""
+    """Find a write of one of the named objects between a position and a use, here or in a function called between.
+
+    A function that is not in sight and gets the object together with a context may write it.
+    """
     outer = outermost_function(use)
     if outer is None:
         return False
-    for call in syntax.nearby_calls(outer, use):
+    for call in syntax.calls(outer):
         if not start < call.start_byte < use.start_byte or syntax.inside(use, call) or not may_reach(call, use):
             continue
-        other = recognise(workspace, file, call)
-        if (
-            other is not None
-            and other.verb in (Verb.UPDATE, Verb.PATCH, Verb.CREATE)
-            and syntax.root_identifier(other.object) in names
-        ):
+        if any(_writes(workspace, file, call, name, 0) for name in names if name):
             return True
     return False
+
+
+def _writes(workspace: Workspace, file: GoFile, call: Node, name: str, depth: int) -> bool:
+    """Decide whether a call may write the object of a name."""
+    other = recognise(workspace, file, call)
+    if other is not None:
+        writing = other.verb in (Verb.UPDATE, Verb.PATCH, Verb.CREATE)
+        return writing and syntax.root_identifier(other.object) == name
+    args = syntax.arguments(call)
+    position = next((at for at, arg in enumerate(args) if syntax.selector(arg) == [name]), None)
+    if position is None or syntax.callee(call)[1] in _READERS:
+        return False
+    function = resolve_function(workspace, file, call)
+    if function is None or depth >= _CALLS_DEEP:
+        return any(looks_like_context(workspace, file, arg) for arg in args)
+    return _writes_parameter(workspace, function, position, depth + 1)
+
+
+@lru_cache(maxsize=4096)
+def _writes_parameter(workspace: Workspace, function: GoFunction, position: int, depth: int) -> bool:
+    if function.body is None or position >= len(function.parameters):
+        return False
+    name = function.parameters[position][0]
+    return bool(name) and any(
+        _writes(workspace, function.file, call, name, depth) for call in syntax.calls(function.body)
+    )
 
 
 def _written_by_callers(workspace: Workspace, write: Write, source: PatchSource) -> bool:

@@ -6,6 +6,7 @@ object that was read for a body that sends that object back. Everything else is 
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 
@@ -21,7 +22,6 @@ _LOCKABLE = {
     "status-read-modify-write-unguarded",
     "spec-patch-without-lock",
 }
-_MERGE_FROM = re.compile(r"^(\w+)\.MergeFrom\((.*)\)$", re.DOTALL)
 _OWN_MERGE_FROM = re.compile(r"^((?:\w+\.)*merge_from)\((.*)\)$", re.DOTALL)
 
 
@@ -39,16 +39,30 @@ def edits_for(finding: Finding, site: Site, sources: Mapping[str, bytes]) -> tup
     if source is None or not end:
         return ()
     text = source[start:end].decode("utf-8", "replace")
-    if match := _MERGE_FROM.match(text):
-        alias, base = match.groups()
-        locked = f"{alias}.MergeFromWithOptions({base}, {alias}.MergeFromWithOptimisticLock{{}})"
-        return (Edit(path, start, end, locked),)
+    if site.base.lock_at is not None:  # two insertions: what stands between, comments included, stays as it is
+        name_end, argument_end, package = site.base.lock_at
+        return (
+            Edit(path, name_end, name_end, "WithOptions"),
+            Edit(path, argument_end, argument_end, f", {package}.MergeFromWithOptimisticLock{{}}"),
+        )
     if site.language == "python" and (match := _OWN_MERGE_FROM.match(text)) and "lock=" not in match.group(2):
         return (Edit(path, start, end, f"{match.group(1)}({match.group(2)}, lock=True)"),)
-    if site.language == "python" and site.base.snapshot and text.startswith("{") and "metadata" not in text:
+    if site.language == "python" and site.base.snapshot and _lacks_metadata(text):
         version = f'{{"resourceVersion": {site.base.snapshot}["metadata"]["resourceVersion"]}}'
         return (Edit(path, start, start + 1, '{"metadata": ' + version + ", "),)
     return ()
+
+
+def _lacks_metadata(body: str) -> bool:
+    """Decide whether a body is a literal in which metadata can be put in front: no key of its own and no `**` that
+    could bring one."""
+    try:
+        node = ast.parse(body, mode="eval").body
+    except SyntaxError:
+        return False
+    if not isinstance(node, ast.Dict):
+        return False
+    return all(isinstance(key, ast.Constant) and key.value != "metadata" for key in node.keys)
 
 
 def apply_edits(source: bytes, edits: list[Edit]) -> bytes:

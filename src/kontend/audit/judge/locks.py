@@ -14,15 +14,23 @@ _MERGES = (PatchType.MERGE, PatchType.UNKNOWN, None)
 GO_FIX = "Use client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}) and let the conflict requeue."
 GO_NEW_BASE = "Take the base from the object as last read or written: a lock on this base would refuse every attempt. "
 GO_KEEP_GUARD = (
-    "Keep this base for the code that reads patch.Data: under a lock the data always holds a resourceVersion and is "
-    "never empty. Send a second base, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), and "
+    "Keep this base for the code that reads patch.Data, or that is not in sight and may read it: under a lock the data "
+    "always holds a resourceVersion and is never empty. Send a second base, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), and "
     "let the conflict requeue."
 )
+GO_READ_FIRST = "Read the object before taking the base: one that was built here has no resourceVersion to lock on. "
+GO_RETURN_ERROR = "Return the error of this write first, in its callers as well: a conflict that is dropped loses it. "
 PYTHON_FIX = "Put the resourceVersion that was read into the body's metadata, and retry from a fresh read on 409."
 _REMOVED = (
     " Entries are only taken away, from an object that is being deleted: the server refuses to add finalizers then, so "
     "a stale list that would bring one back is refused and the next attempt reads again. Nothing is lost."
 )
+
+_FIRST = {
+    Obstacle.STALE_BASE: GO_NEW_BASE,
+    Obstacle.NO_VERSION: GO_READ_FIRST,
+    Obstacle.ERROR_LOST: GO_RETURN_ERROR,
+}
 
 
 def fix_for(site: Site) -> str:
@@ -30,8 +38,7 @@ def fix_for(site: Site) -> str:
     if site.language == "go" and site.base.line:
         if site.obstacle is Obstacle.DATA_READ:
             return GO_KEEP_GUARD
-        if site.obstacle is Obstacle.STALE_BASE:
-            return GO_NEW_BASE + GO_FIX
+        return _FIRST.get(site.obstacle, "") + GO_FIX
     return GO_FIX if site.language == "go" else PYTHON_FIX
 
 

@@ -32,15 +32,17 @@ def unified_diff(report: Report, changes: Mapping[str, bytes], context: int = 3)
 def lines_changed(report: Report, finding: Finding) -> list[str]:
     """Return the lines that the fix of one finding takes away and adds."""
     lines: list[str] = []
-    for edit in finding.edits:
-        source = report.sources.get(edit.path)
+    for path in dict.fromkeys(edit.path for edit in finding.edits):
+        source = report.sources.get(path)
         if source is None:
             continue
-        start = source.rfind(b"\n", 0, edit.start) + 1
-        end = source.find(b"\n", edit.end)
+        edits = [edit for edit in finding.edits if edit.path == path]
+        start = source.rfind(b"\n", 0, min(edit.start for edit in edits)) + 1
+        end = source.find(b"\n", max(edit.end for edit in edits))
         end = len(source) if end < 0 else end
+        grown = sum(len(edit.text.encode()) - (edit.end - edit.start) for edit in set(edits))
         old = source[start:end].decode("utf-8", "replace")
-        new = apply_edits(source, [edit])[start : end + len(edit.text.encode()) - (edit.end - edit.start)]
+        new = apply_edits(source, edits)[start : end + grown].decode("utf-8", "replace")
         lines += [f"- {line.strip()}" for line in old.splitlines()]
-        lines += [f"+ {line.strip()}" for line in new.decode("utf-8", "replace").splitlines()]
+        lines += [f"+ {line.strip()}" for line in new.splitlines()]
     return lines

@@ -17,6 +17,7 @@ from kontend.audit.go.source.package import GoFile, GoFunction, GoPackage, GoStr
 from kontend.audit.go.source.syntax import Node, text
 
 _CALLED = re.compile(rb"\b([A-Z]\w*)\s?[\[(]")
+_REQUIRED = re.compile(r"^\s*(?:require\s+)?(\S+)\s+v(\d+\.\d+)\.", re.MULTILINE)
 _MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
 
 
@@ -31,6 +32,7 @@ class Workspace:
     files: dict[str, GoFile]
     _packages: dict[str, GoPackage] = field(default_factory=dict)
     _modules: dict[str, tuple[str, str] | None] = field(default_factory=dict)
+    _requirements: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
     _directories: dict[str, str | None] = field(default_factory=dict)
     _callers: dict[tuple[str, str], list[tuple[GoFile, Node]]] = field(default_factory=dict)
 
@@ -91,6 +93,18 @@ class Workspace:
                 match = _MODULE.search(content)
                 self._modules[directory] = (directory, match.group(1)) if match else None
         return self._modules[directory]
+
+    def required(self, module: str, near: str) -> tuple[int, ...] | None:
+        """Return the version of a module that the `go.mod` around a directory requires, or None where it says none."""
+        own = self._module(near)
+        if own is None:
+            return None
+        if own[0] not in self._requirements:
+            content = Path(own[0], "go.mod").read_text("utf-8", "replace")
+            self._requirements[own[0]] = {
+                name: tuple(int(part) for part in version.split(".")) for name, version in _REQUIRED.findall(content)
+            }
+        return self._requirements[own[0]].get(module)
 
     def type(self, go_type: GoType, near: str) -> GoStruct | None:
         """Look a type up, if its package can be seen."""
