@@ -28,7 +28,7 @@ _ASSIGNMENTS = ("short_var_declaration", "assignment_statement", "var_spec")
 
 @dataclass(slots=True)
 class Uses:
-    """Where a patch goes.
+    """The fate of a patch.
 
     `read` means that a use other than a write was found, or one that is not in sight. `repeated` means that one value
     may be sent twice: the version of a locked base is old after the first.

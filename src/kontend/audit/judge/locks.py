@@ -15,7 +15,8 @@ GO_FIX = "Use client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLo
 GO_NEW_BASE = "Take the base from the object as last read or written: a lock on this base would refuse every attempt. "
 GO_KEEP_GUARD = (
     "Keep this base for the code that reads patch.Data, or that is not in sight and may read it: under a lock the data "
-    "always holds a resourceVersion and is never empty. Send a second base, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), and "
+    "always holds a resourceVersion and is never empty. "
+    "Send a second base, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), and "
     "let the conflict requeue."
 )
 GO_READ_FIRST = "Read the object before taking the base: one that was built here has no resourceVersion to lock on. "
