@@ -23,7 +23,6 @@ from kontend.explore.program.tree import RecordedRun
 from kontend.explore.recheck import dump_run, load_run
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
-from kontend.runtime.source_location import UNKNOWN
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "double_plan.py"
 SOURCE = """
@@ -117,7 +116,7 @@ CALLS = st.builds(
     query=st.lists(st.tuples(TEXTS, TEXTS), max_size=2).map(tuple),
     cached=st.booleans(),
 )
-FAILURES = st.none() | st.builds(Failure, TEXTS, st.just(False), st.just(UNKNOWN), st.just(""))
+FAILURES = st.none() | st.builds(Failure, TEXTS, TEXTS)
 
 
 @given(

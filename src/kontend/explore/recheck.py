@@ -141,7 +141,7 @@ def dump_run(run: RecordedRun) -> dict[str, Any]:
         else {
             "again": done.again,
             "after": done.after,
-            "error": done.failure and done.failure.text,
+            "error": done.failure and [done.failure.type, done.failure.message],
             "memory": _text(done.memory),
         },
         "uuids": progress.uuids,
@@ -152,7 +152,7 @@ def dump_run(run: RecordedRun) -> dict[str, Any]:
 def load_run(document: dict[str, Any]) -> RecordedRun:
     """A run from JSON."""
     done = document["done"]
-    failure = Failure(done["error"]) if done is not None and done["error"] is not None else None
+    failure = Failure(*done["error"]) if done is not None and done["error"] is not None else None
     return RecordedRun(
         Start(Key(*document["request"]), _bytes(document["memory"]), document["now"], document["uuids_from"]),
         [

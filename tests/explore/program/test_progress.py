@@ -16,7 +16,8 @@ CALL = Call("update", KIND, "default", "w", body=b'{"spec":{"a":[{"b":1},{"c":2}
 
 
 def _ended(again: bool = False, error: str = "", memory: bytes = b"{}", uuids: int = 0) -> Progress:
-    return Progress((), Done(again, Failure(error) if error else None, memory), uuids)
+    name, _, message = error.partition(": ")
+    return Progress((), Done(again, Failure(name, message) if error else None, memory), uuids)
 
 
 def _waits(**changes: Any) -> Progress:

@@ -173,9 +173,9 @@ def test_a_livelock_says_on_what_it_depends(perturbed: bool, waits: bool, text: 
 
 
 def test_an_exception_without_a_traceback_is_one_line() -> None:
-    plain = raised("one", "default/w", Failure("ValueError: no"))
+    plain = raised("one", "default/w", Failure("ValueError", "no"))
     assert plain.sentence == "the reconcile of default/w by one raised ValueError: no"
-    traced = raised("one", "default/w", Failure("ValueError: no", traceback="file.py:3"))
+    traced = raised("one", "default/w", Failure("ValueError", "no", traceback="file.py:3"))
     assert traced.sentence == "the reconcile of default/w by one raised ValueError: no\nfile.py:3"
 
 

@@ -131,6 +131,6 @@ def test_a_failure_is_a_violation_only_if_it_is_a_programming_error() -> None:
     model = model_of()
     line = SourceLocation("sizes.py", 3)
     for is_bug in (False, True):
-        failure = Failure("TypeError: no", is_bug=is_bug, line=line)
+        failure = Failure("TypeError", "no", is_bug=is_bug, line=line)
         findings = list(Judge(model).of_failure(failure, 0, W))
         assert [finding.property for finding in findings] == ["exception"] * is_bug

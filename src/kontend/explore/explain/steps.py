@@ -56,7 +56,7 @@ class StepWriter:
             step.action,
             transition.text,
             _call(main.call) if main.call is not None else None,
-            _response(trail.actor(taken), main) if main.call is not None else None,
+            _response(main) if main.call is not None else None,
             tuple(shown[:_MOST_READS]),
             max(0, len(shown) - _MOST_READS),
             tuple(self._writes(taken)),
@@ -175,7 +175,7 @@ def _is_no_op(trail: Trail, reconcile: Reconcile) -> bool:
 
 def _is_refused(part: Part) -> bool:
     """The server refused a write."""
-    return part.call is not None and part.call.writes and ": 4" in part.transition.text
+    return part.call is not None and part.call.writes and part.transition.answer.refusal is not None
 
 
 def _is_overtaken(trail: Trail, seen: Seen, end: int) -> bool:
@@ -221,13 +221,10 @@ def _call(call: ApiCall) -> Call:
     return Call(call.verb, call.kind, call.namespace, target_of(call).name, call.subresource, call.cached)
 
 
-def _response(actor: str, part: Part) -> str:
+def _response(part: Part) -> str:
     """The response to a call: the status of an error, or the code of success."""
     assert part.call is not None
-    text = part.transition.text.removeprefix(f"{actor}: ").removeprefix(str(part.call))
-    text = text.removeprefix(f"the late {part.call} arrives")
-    text = text.removesuffix(" (stale)").removeprefix(": ").strip()
-    return text or _OK.get(part.call.verb, "200")
+    return part.transition.answer.text or _OK.get(part.call.verb, "200")
 
 
 def _request(taken: Taken) -> str:

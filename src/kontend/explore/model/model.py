@@ -287,10 +287,11 @@ class Model:
         outcome, label = self.layout.server.act(world, user, action)
         text = f"the {user.name} {action.text}"
         cost = self.users.cost(world, step)
-        if outcome.text:  # nothing has changed, so no view can lack it
+        refusal = outcome.answer.refusal
+        if refusal is not None:  # nothing has changed, so no view can lack it
             cost = int(not world.is_resting)
         world = world.with_action_taken(step.at)
-        if outcome.text:
-            return Transition(world, f"{text}: refused ({outcome.text})", refused=outcome.text, cost=cost)
+        if refusal is not None:
+            return Transition(world, f"{text}: refused ({refusal.message})", refused=refusal.message, cost=cost)
         world, forced, changes = self._commits.of(world, outcome, label)
         return Transition(world, text, forced=forced, changes=changes, cost=cost)

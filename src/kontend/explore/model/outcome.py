@@ -16,6 +16,7 @@ import xxhash
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.state import Change, State
 from kontend.cluster.wire.response import ApiResponse
+from kontend.explore.model.answer import OK, Answer, Refusal
 from kontend.explore.model.state.world import InFlight, MetVersion
 from kontend.explore.program.symbols import unbind, version_token
 from kontend.kube.meta.names import Key
@@ -38,8 +39,7 @@ class Outcome:
     registry: Registry | None
     #: The object that a later cached read must show (or, with a uid, must not show any more).
     own: tuple[Key, str] | None
-    #: Appended to the description of the step.
-    text: str = ""
+    answer: Answer = OK
 
     def applied(self, state: State) -> State:
         """The cluster after the writes."""
@@ -81,7 +81,7 @@ def outcome_of(
     if response.code >= 400:
         text = unbind(orjson.dumps(body), in_flight.uuids) if isinstance(body, dict) else b"{}"
         reason = body.get("reason", "") if isinstance(body, dict) else ""
-        return Outcome(("!", text), b"!" + text, (), (), 0, None, None, f": {response.code} {reason}")
+        return Outcome(("!", text), b"!" + text, (), (), 0, None, None, Answer(Refusal(response.code, reason)))
     own = _own_write(call, body)
     met: list[tuple[str, Key]] = []
     if body.get("kind") != "Status":

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from kontend.explore.model.answer import Answer
 from kontend.explore.model.commits import Commits
-from kontend.explore.model.environment.faults import RESPONSES, TEXTS
+from kontend.explore.model.environment.faults import RESPONSES
 from kontend.explore.model.environment.timers import Timers, with_timer
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.part import Part
@@ -92,28 +93,31 @@ class Reconciles:
         if in_flight.uuids:
             call = bind_call(call, in_flight.uuids)
 
-        def described(result: str) -> Callable[[], str]:
+        def described(answer: Answer) -> Callable[[], str]:
             text = call if in_flight.uuids else in_flight.node.text[at]
-            return lambda: f"{self._names[index]}: {text}{result}"
+            return lambda: f"{self._names[index]}: {text}{answer.suffix}"
 
         if call.cached and not call.subresource:
             read, world = self._reads.read(world, index, in_flight, call)
             world = self._responded(world, index, number, at, read.key, read.response, read.versions)
             world, failure = self._ended(world, index, number)
-            note = " (stale)" if read.stale else ""
             return Transition(
                 world,
-                described(f"{read.text}{note}"),
+                described(read.answer),
                 in_flight=in_flight,
                 at=at,
+                answer=read.answer,
                 failure=failure,
-                cost=int(read.stale),
+                cost=int(read.answer.is_stale),
             )
         if fault and fault != "lose":
             world = world.with_budget(world.budget.without("failed"))
             world = self._responded(world, index, number, at, fault, lambda: RESPONSES[fault], in_flight.versions)
             world, failure = self._ended(world, index, number)
-            return Transition(world, described(f" {TEXTS[fault]}"), in_flight=in_flight, at=at, failure=failure, cost=1)
+            answer = Answer(fault=fault)
+            return Transition(
+                world, described(answer), in_flight=in_flight, at=at, answer=answer, failure=failure, cost=1
+            )
         outcome, label = self._server.call(world, self._programs[index], in_flight, at, call)
         if fault:
             world = world.with_budget(world.budget.without("lost"))
@@ -130,13 +134,15 @@ class Reconciles:
             if in_flight.node.asks_time:
                 world = self._timers.stamped(world, index, in_flight.request)
         world, failure = self._ended(world, index, number)
+        answer = Answer(fault=fault) if fault else outcome.answer
         return Transition(
             self._shared(world, index),
-            described(f" {TEXTS[fault]}" if fault else outcome.text),
+            described(answer),
             forced=forced,
             changes=changes,
             in_flight=in_flight,
             at=at,
+            answer=answer,
             failure=failure,
             cost=int(bool(fault)),
         )
@@ -154,8 +160,10 @@ class Reconciles:
         world, forced, changes = self._commits.of(world, outcome, label)
         if changes:
             world = self._uuids.landed(world, late, changes)
-        text = f"{self._names[late.instance]}: the late {call} arrives{outcome.text}"
-        return Transition(world, text, forced=forced, changes=changes, in_flight=in_flight, at=late.at)
+        text = f"{self._names[late.instance]}: the late {call} arrives{outcome.answer.suffix}"
+        return Transition(
+            world, text, forced=forced, changes=changes, in_flight=in_flight, at=late.at, answer=outcome.answer
+        )
 
     def _whole(self, world: World, index: int, number: int, text: str, cost: int) -> Transition:
         """Take a reconcile from its first call to its last.
@@ -181,7 +189,7 @@ class Reconciles:
             if part.cost and self._reads.misses(world, index, _bound(part), begun):
                 cost += part.cost
             world, failure = part.world, part.failure
-        writes = [part.text.partition(": ")[2] for _, part in calls if part.changes]
+        writes = [str(_bound(part)) for _, part in calls if part.changes]
         wrote = f" and writes: {'; '.join(writes)}" if writes else ""
         changes = tuple(change for _, part in calls for change in part.changes)
         return Transition(world, f"{text}{wrote}", changes=changes, failure=failure, calls=tuple(calls), cost=cost)
@@ -242,7 +250,7 @@ class Reconciles:
         bugs = frozenset(bug for bug in instance.bugs if bug[0] != in_flight.request)
         failure = done.failure
         if failure is not None and failure.is_bug:
-            error = f"{failure.text.partition(':')[0]} {failure.line}"
+            error = f"{failure.type} {failure.line}"
             known = next(
                 (count for request, text, count in instance.bugs if (request, text) == (in_flight.request, error)), 0
             )

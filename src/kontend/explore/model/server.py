@@ -19,6 +19,7 @@ from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.startup.seed import UnknownKind, resource_of
 from kontend.cluster.state import State
 from kontend.explore.actions import Action, Writer
+from kontend.explore.model.answer import OK, Answer, Refusal
 from kontend.explore.model.outcome import Outcome, outcome_of
 from kontend.explore.model.state.key import is_current
 from kontend.explore.model.state.world import InFlight, World
@@ -132,7 +133,7 @@ class Server:
             resource = self.resource(state, call.kind)
         except UnknownKind as error:
             text = orjson.dumps(error.status())
-            return Outcome(("!", text), b"!" + text, (), (), 0, None, None, ": 404 NotFound")
+            return Outcome(("!", text), b"!" + text, (), (), 0, None, None, Answer(Refusal(404, "NotFound")))
         request = ApiRequest(
             METHODS[call.verb],
             path_of(call, resource.plural, namespaced=resource.namespaced),
@@ -191,12 +192,12 @@ def serial_of(label: str, count: int) -> int:
 def acted(before: State, user: Writer, action: Action, serial: int) -> Outcome:
     """The outcome of an action of a user in a cluster."""
     cluster = Cluster(state=before.replace(serial=serial))
-    text = ""
+    answer = OK
     try:
         action.perform(cluster, user.name)
     except ApiError as error:
-        text = error.message
+        answer = Answer(Refusal(error.http_code, error.status_reason, error.message))
     after = cluster.state
     registry = after.registry if after.registry is not before.registry else None
     writes = tuple(after.changes_since(before.resource_version))
-    return Outcome((), b"", (), writes, int(after.serial != serial), registry, None, text)
+    return Outcome((), b"", (), writes, int(after.serial != serial), registry, None, answer)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from kontend.cluster.state import Change
+from kontend.explore.model.answer import OK, Answer
 from kontend.explore.model.state.world import InFlight, World
 from kontend.explore.program.progress import Failure
 from kontend.kube.meta.names import Key
@@ -31,7 +32,19 @@ class Step(NamedTuple):
 class Transition:
     """A step that was taken: the state after it, and a description."""
 
-    __slots__ = ("_text", "at", "calls", "changes", "cost", "failure", "forced", "in_flight", "refused", "world")
+    __slots__ = (
+        "_text",
+        "answer",
+        "at",
+        "calls",
+        "changes",
+        "cost",
+        "failure",
+        "forced",
+        "in_flight",
+        "refused",
+        "world",
+    )
 
     def __init__(
         self,
@@ -42,6 +55,7 @@ class Transition:
         changes: Sequence[Change] = (),
         in_flight: InFlight | None = None,
         at: int = 0,
+        answer: Answer = OK,
         failure: Failure | None = None,
         refused: str = "",
         calls: tuple[tuple[World, Transition], ...] = (),
@@ -57,6 +71,8 @@ class Transition:
         #: For a call: the reconcile before it, and which of its calls it was.
         self.in_flight = in_flight
         self.at = at
+        #: For a call: what the caller gets.
+        self.answer = answer
         #: The exception with which a reconcile ended in this step.
         self.failure = failure
         #: The server's reason to refuse a user's action.

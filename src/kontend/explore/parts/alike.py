@@ -267,7 +267,7 @@ class _Comparison:
         met = tuple((resource, rename.key(key)) for resource, key in one.met)
         if (rename.data(one.response), met, one.issued) != (other.response, other.met, other.issued):
             raise NotAlike
-        if rename.text(one.text) != other.text or len(one.writes) != len(other.writes):
+        if rename.answer(one.answer) != other.answer or len(one.writes) != len(other.writes):
             raise NotAlike
         for mine, its in zip(one.writes, other.writes, strict=True):
             self._compare_changes(mine, its)

@@ -13,6 +13,7 @@ from dataclasses import replace
 import orjson
 
 from kontend.cluster.state import Version
+from kontend.explore.model.answer import Answer
 from kontend.explore.model.state.world import MetVersion
 from kontend.explore.model.step import Step
 from kontend.explore.parts.footprint import Footprint, Listing
@@ -114,8 +115,15 @@ class Renaming:
         )
 
     def _done(self, done: Done) -> Done:
-        failure = done.failure and replace(done.failure, text=self.text(done.failure.text))
+        failure = done.failure and replace(done.failure, message=self.text(done.failure.message))
         return replace(done, failure=failure, memory=self.data(done.memory))
+
+    def answer(self, answer: Answer) -> Answer:
+        """The answer to a call."""
+        refusal = answer.refusal
+        if refusal is None:
+            return answer
+        return replace(answer, refusal=replace(refusal, message=self.text(refusal.message)))
 
     def listing(self, listing: Listing) -> Listing:
         """A list that a part makes."""

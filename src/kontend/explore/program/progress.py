@@ -19,12 +19,18 @@ _LONGEST: Final = 60
 class Failure:
     """An exception that a reconcile raised."""
 
-    #: Type and message, without addresses in memory.
-    text: str
+    #: The class of the exception, and its message without addresses in memory.
+    type: str
+    message: str = ""
     #: True for a programming error (TypeError, KeyError …), False for a way to ask for a retry.
     is_bug: bool = False
     line: SourceLocation = UNKNOWN
     traceback: str = ""
+
+    @property
+    def text(self) -> str:
+        """Type and message, as Python prints them."""
+        return f"{self.type}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +91,14 @@ def _outline(progress: Progress) -> tuple[object, ...]:
     done = progress.done
     if done is None:
         return tuple((call.verb, call.kind, call.key, call.subresource, call.cached) for call in progress.calls)
-    return "ended", done.again, done.after, done.failure is not None and done.failure.text.partition(":")[0]
+    return "ended", done.again, done.after, done.failure is not None and done.failure.type
 
 
 def _described(progress: Progress) -> str:
     if progress.done is None:
         return " and ".join(f"calls {call}" for call in progress.calls) or "waits"
     if progress.done.failure is not None:
-        return f"raises {progress.done.failure.text.partition(':')[0]}"
+        return f"raises {progress.done.failure.type}"
     if progress.done.after:
         return f"asks to run again after {progress.done.after:g} s"
     return "asks to run again" if progress.done.again else "ends"

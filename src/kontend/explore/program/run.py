@@ -235,16 +235,16 @@ class Run:
 
 
 def _failure(error: BaseException) -> Failure:
-    text = _ADDRESSES.sub("", f"{type(error).__name__}: {error}")
+    name, message = type(error).__name__, _ADDRESSES.sub("", str(error))
     is_bug = isinstance(error, _BUGS) and not isinstance(error, ApiError)
     if not is_bug:
-        return Failure(text)
+        return Failure(name, message)
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith(OURS) and not frame.filename.startswith("<")
     ]
-    return Failure(text, True, raised_at(error) or UNKNOWN, "".join(traceback.format_list(frames)).rstrip())
+    return Failure(name, message, True, raised_at(error) or UNKNOWN, "".join(traceback.format_list(frames)).rstrip())
 
 
 def _waiting_line(task: asyncio.Task[Any]) -> SourceLocation:

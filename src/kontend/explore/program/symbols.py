@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.explore.program.progress import Done, Failure, Progress
+from kontend.explore.program.progress import Done, Progress
 from kontend.runtime.client.call import Call
 
 _VERSION: Final = "7770000000"
@@ -169,7 +169,7 @@ def mirrored_progress(progress: Progress) -> Progress:
     if done is not None:
         failure = done.failure
         if failure is not None:
-            failure = Failure(_mirrored_text(failure.text), failure.is_bug, failure.line, failure.traceback)
+            failure = replace(failure, message=_mirrored_text(failure.message))
         done = Done(done.again, failure, _mirrored_json(done.memory), done.after)
     return progress._replace(calls=tuple(map(_mirrored_call, progress.calls)), done=done)
 

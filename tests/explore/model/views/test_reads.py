@@ -390,7 +390,7 @@ def test_a_read_of_a_kind_that_is_not_served_finds_nothing_and_starts_no_view() 
     world = model.next(model.initial(), START).world
     (in_flight,) = world.instances[0].running
     outcome, after = reads.read(world, 0, in_flight, Call("get", "Gadget.example.com/v1", "default", "g", cached=True))
-    assert (outcome.key, outcome.stale, outcome.text) == (("404",), False, ": not found")
+    assert (outcome.key, outcome.answer.is_stale, outcome.answer.text) == (("404",), False, "not found")
     assert outcome.response().startswith(b"!")
     assert orjson.loads(outcome.response()[1:])["code"] == 404
     assert after is world
@@ -415,4 +415,4 @@ def test_a_list_shows_its_namespace_and_is_stale_only_by_events_in_it(
     items = orjson.loads(outcome.response()[1:])["items"]
     assert [_label(item) for item in items] == labels
     assert {item["metadata"]["namespace"] for item in items} == ({namespace} if namespace else {"default", "far"})
-    assert outcome.stale is stale
+    assert outcome.answer.is_stale is stale

@@ -186,7 +186,7 @@ def _own_conflict(trail: Trail, cycle: Round) -> tuple[Taken, Taken] | None:
     """A write of the cycle that is refused because the same reconcile has changed the object before, and that write."""
     for refused in trail.steps[cycle.first - 1 :]:
         part = refused.parts[-1]
-        if part.call is None or not part.call.writes or ": 409 Conflict" not in part.transition.text:
+        if part.call is None or not part.call.writes or not part.transition.answer.is_conflict:
             continue
         for earlier, _, change in trail.changes():
             if (

@@ -290,7 +290,7 @@ def _refused(trail: Trail, reconcile: Reconcile, ran: str) -> Decision | None:
     """A create that the server refused because the object exists, after which the reconcile left out the rest."""
     for taken in trail.steps:
         part = taken.parts[0]
-        if taken.reconcile is not reconcile or part.call is None or ": 409 AlreadyExists" not in part.transition.text:
+        if taken.reconcile is not reconcile or part.call is None or not part.transition.answer.already_exists:
             continue
         made = creation_of(trail, part.call, taken.number)
         steps = {taken.number, *((made[0].number,) if made is not None else ())}

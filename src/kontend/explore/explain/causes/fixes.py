@@ -181,8 +181,8 @@ def _check_then_act(name: str, call: Call, did: str, where: str, *, sibling: boo
 
 def fix_of_failure(failure: Failure) -> str:
     """The change that prevents an exception from coming back with every retry."""
-    name, _, detail = failure.text.partition(": ")
-    if name == "KeyError":
+    if failure.type == "KeyError":
+        detail = failure.message
         return f"the object may come without {detail}: read it with .get({detail}), and decide what to do without it"
     if failure.is_bug:
         return "test for the condition before this line: every retry has the same input and fails again"

@@ -83,7 +83,7 @@ def _blind_write(trail: Trail, taken: Taken, other: Taken, change: Change) -> tu
             continue
         for part in step.parts:
             call = part.call
-            if call is None or not call.writes or call.key != change.key or part.transition.text.find(": 4") >= 0:
+            if call is None or not call.writes or call.key != change.key or part.transition.answer.refusal is not None:
                 continue
             if trail.model.layout.server.resource(part.before.state, call.kind).key == change.resource:
                 return step, part

@@ -23,7 +23,6 @@ from kontend.explore.explain.causes.cause import (
 from kontend.explore.explain.causes.outdated import line_of
 from kontend.explore.explain.fields import changed_paths, content_of, number_of, object_name, short_name
 from kontend.explore.explain.trail import Part, Reconcile, Seen, Taken, Trail
-from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.kube.meta.names import Key
 
 
@@ -101,11 +100,11 @@ def _version(seen: Seen, change: Change) -> str:
 def _went_on(trail: Trail, taken: Taken, writes: str) -> Cause | None:
     """An earlier write of the same reconcile was refused or failed, and the reconcile went on."""
     for other in reversed(trail.steps[: taken.number - 1]):
-        call, text = other.parts[0].call, other.transition.text
+        call, answer = other.parts[0].call, other.parts[0].transition.answer
         if other.reconcile is not taken.reconcile or call is None or not call.writes or other.transition.changes:
             continue
-        exists = ": 409 AlreadyExists" in text
-        if not exists and other.step.action not in OPTIONAL and ": 409 Conflict" not in text:
+        exists = answer.already_exists
+        if not exists and not answer.fault and not answer.is_conflict:
             continue
         outcome = "was refused with 409 AlreadyExists" if exists else "failed"
         sentence = f"{writes}: {call_text(call)} in the same reconcile {outcome} in step {other.number}"
@@ -251,7 +250,7 @@ def _stopped(taken: Taken) -> str:
     assert failure is not None
     if taken.step.action == "lose":
         return f"stopped, because the response was lost (step {taken.number})"
-    outcome = FAILED.get(taken.step.action) or f"failed: {failure.text.partition(':')[0]}"
+    outcome = FAILED.get(taken.step.action) or f"failed: {failure.type}"
     return f"stopped in step {taken.number}" + (f", where {call_text(call)} {outcome}" if call is not None else "")
 
 

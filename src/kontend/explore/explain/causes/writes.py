@@ -69,7 +69,7 @@ def cause_of_refusal(trail: Trail) -> Cause | None:
     """A write that the server refused with a conflict, and whose reconcile went on or ended without it."""
     for taken in reversed(trail.steps):
         for part in taken.parts:
-            if part.call is None or not part.call.writes or ": 409 Conflict" not in part.transition.text:
+            if part.call is None or not part.call.writes or not part.transition.answer.is_conflict:
                 continue
             if taken.transition.failure is not None:  # it is retried
                 continue

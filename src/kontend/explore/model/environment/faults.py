@@ -43,15 +43,6 @@ RESPONSES: Final = {
     "timeout": b'?"the request timed out"',
     "lose": b'?"the connection was closed before the response"',
 }
-#: The descriptions of these steps.
-TEXTS: Final = {
-    "fail": "fails with 500 InternalError",
-    "throttle": "fails with 429 TooManyRequests",
-    "unavailable": "fails with 503 ServiceUnavailable",
-    "conflict": "gets 409 Conflict though nothing conflicts",
-    "timeout": "times out, and the server has not carried it out",
-    "lose": "is carried out, and its response is lost",
-}
 
 
 class Faults:

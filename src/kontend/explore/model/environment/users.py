@@ -79,7 +79,7 @@ class Users:
         action = user.actions[world.acted[at]]
         if action.when is not None and not self._holds(world, action, action.when):
             return False
-        return not action.retry or not self._server.act(world, user, action)[0].text
+        return not action.retry or not self._server.act(world, user, action)[0].answer.refusal
 
     def _holds(self, world: World, action: Action, when: Condition) -> bool:
         question = (id(action), world.objects)

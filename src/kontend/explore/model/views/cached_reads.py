@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import orjson
 
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import Objects, Version
 from kontend.cluster.storage import read_back
+from kontend.explore.model.answer import Answer, Refusal
 from kontend.explore.model.outcome import meet
 from kontend.explore.model.state.world import InFlight, MetVersion, World
 from kontend.explore.program.symbols import unbind, version_token
@@ -19,6 +20,11 @@ from kontend.kube.meta.names import Key, key_of, parse_kind
 from kontend.runtime.cache.views import Cache, View
 from kontend.runtime.client.call import Call
 from kontend.runtime.indexes import Indexer
+
+_MISSING: Final = Refusal(404, "NotFound")
+#: The answers of a cache, by whether it was behind.
+_FOUND: Final = (Answer(is_cached=True), Answer(is_cached=True, is_stale=True))
+_NOT_FOUND: Final = tuple(replace(found, refusal=_MISSING) for found in _FOUND)
 
 
 @dataclass(slots=True)
@@ -30,10 +36,8 @@ class CachedRead:
     response: Callable[[], bytes]
     #: The versions that the run has met then.
     versions: tuple[MetVersion, ...]
-    #: True if an event about what was read was still undelivered.
-    stale: bool
-    #: Appended to the description of the step.
-    text: str = ""
+    #: It is stale if an event about what was read was still undelivered.
+    answer: Answer
 
 
 class CachedReader:
@@ -77,8 +81,7 @@ class CachedReader:
                 ("404", plural),
                 lambda: unbind(b"!" + orjson.dumps(status), uuids),
                 in_flight.versions,
-                stale,
-                ": not found",
+                _NOT_FOUND[stale],
             )
         shown = version
         versions, token = self._met(in_flight.versions, key, shown)
@@ -86,7 +89,7 @@ class CachedReader:
         def response() -> bytes:
             return unbind(b"=" + orjson.dumps(self._shown(shown, token)), uuids)
 
-        return CachedRead((shown.digest, token, *uuids), response, versions, stale)
+        return CachedRead((shown.digest, token, *uuids), response, versions, _FOUND[stale])
 
     def _list(self, in_flight: InFlight, call: Call) -> CachedRead:
         versions, uuids = in_flight.versions, in_flight.uuids
@@ -94,7 +97,8 @@ class CachedReader:
             selected = self._selected(call)
         except ApiError as error:
             status = error.status()
-            return CachedRead(("!", error.message), lambda: b"!" + orjson.dumps(status), versions, False)
+            answer = Answer(Refusal(error.http_code, error.status_reason), is_cached=True)
+            return CachedRead(("!", error.message), lambda: b"!" + orjson.dumps(status), versions, answer)
         keys: list[tuple[Key, bytes, int]] = []
         for key, version in selected:
             versions, token = self._met(versions, key, version)
@@ -106,7 +110,7 @@ class CachedReader:
 
         undelivered = self._world.undelivered(self._index, self._at, self._resource.key)
         stale = any(not call.namespace or change.key.namespace == call.namespace for change in undelivered)
-        return CachedRead((*keys, *uuids), response, versions, stale)
+        return CachedRead((*keys, *uuids), response, versions, _FOUND[stale])
 
     def _met(self, versions: tuple[MetVersion, ...], key: Key, version: Version) -> tuple[tuple[MetVersion, ...], int]:
         if self._exact:

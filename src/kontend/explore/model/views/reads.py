@@ -9,6 +9,7 @@ from __future__ import annotations
 import orjson
 
 from kontend.cluster.startup.seed import UnknownKind
+from kontend.explore.model.answer import Answer, Refusal
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.state.world import NOT_STARTED, InFlight, Instance, World
 from kontend.explore.model.views.cached_reads import CachedRead, CachedReader
@@ -67,9 +68,8 @@ class Reads:
             resource = layout.server.resource(world.state, call.kind)
         except UnknownKind as error:
             status = error.status()
-            return CachedRead(
-                ("404",), lambda: b"!" + orjson.dumps(status), in_flight.versions, False, ": not found"
-            ), world
+            answer = Answer(Refusal(404, "NotFound"), is_cached=True)
+            return CachedRead(("404",), lambda: b"!" + orjson.dumps(status), in_flight.versions, answer), world
         if call.kind not in layout.kinds[index]:
             layout.kinds[index].append(call.kind)
             layout.resources[index].append(resource.key)
