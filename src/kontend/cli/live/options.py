@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from kontend.cli.command import Parser, UsageError, at_least
 from kontend.cluster.startup import manifests
-from kontend.cluster.startup.manifests import BadManifest
+from kontend.cluster.startup.manifests import BadManifest, Manifest
 from kontend.cluster.startup.seed import empty_state
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties.expressions import property_of
@@ -25,9 +25,11 @@ from kontend.live.process.command import Command, places_in
 from kontend.live.process.process import CannotStart
 from kontend.live.process.quiescence import Patience
 from kontend.live.process.ready import BadReady, parse_ready
-from kontend.live.runs.setting import Setting
+from kontend.live.runs.in_cluster import InCluster
+from kontend.live.runs.setting import PRIMARY, SECOND, Setting
 from kontend.live.runs.workload import BadWorkload, Workload, read_actions
 from kontend.runtime.user_file import BadFile, load_file
+from kontend.serve.credentials.tls import TlsUnavailable
 
 Result = TypeVar("Result")
 #: Errors that are the user's.
@@ -80,6 +82,14 @@ def parser() -> Parser:
         help="wait for the process to repair a wrong final state by itself: then it is no violation (default: 65)",
     )
     add("--ready", metavar="URL|REGEX", help="ready when this URL answers, or the output matches (default: when idle)")
+    add(
+        "--in-cluster",
+        nargs="?",
+        const="default",
+        metavar="NAMESPACE",
+        help="let the command believe that it runs in a pod (of this namespace; default: default): the files of its "
+        "service account, KUBERNETES_SERVICE_HOST, POD_NAME, POD_NAMESPACE, and its Pod object",
+    )
     add("--env", action="append", default=[], metavar="NAME=VALUE", help="environment of the command (repeatable)")
     add("--failures", type=Path, default=Path("failures"), metavar="DIR", help="directory for traces")
     add("--directory", type=Path, default=Path(), metavar="DIR", help="working directory of the command")
@@ -101,6 +111,10 @@ def setting_of(options: Namespace, command: Sequence[str]) -> Setting:
     state = empty_state(int(time.time()))
     state, _ = manifests.store_all(state, manifests.read_definitions(options.crds), manager="kontend")
     state, _ = manifests.store_all(state, manifests.read(options.objects), manager="user")
+    in_cluster = _in_cluster(options.in_cluster)
+    if in_cluster is not None:
+        pods = [Manifest(obj, "--in-cluster") for obj in in_cluster.objects((PRIMARY, SECOND))]
+        state, _ = manifests.store_all(state, pods, manager="kontend")
     actions = read_actions(options.actions) if options.actions else ()
     directory = options.directory.resolve()
     if not directory.is_dir():
@@ -127,7 +141,19 @@ def setting_of(options: Namespace, command: Sequence[str]) -> Setting:
         observe=options.observe,
         properties=_properties(options.properties),
         inside=_inside(options),
+        in_cluster=in_cluster,
     )
+
+
+def _in_cluster(namespace: str | None) -> InCluster | None:
+    if namespace is None:
+        return None
+    try:
+        return InCluster(namespace)
+    except TlsUnavailable:
+        raise UsageError(
+            "--in-cluster needs the package cryptography; install it with: pip install 'kontend[tls]'"
+        ) from None
 
 
 def _properties(paths: Sequence[Path]) -> tuple[Property, ...]:

@@ -23,7 +23,7 @@ from kontend.report.document import Document
 
 #: Options that are recorded; those that name files or directories.
 _PATHS: Final = ("crds", "objects", "actions", "properties", "directory")
-_OTHERS: Final = ("env", "controllers", "pods", "patience", "limit", "observe", "ready")
+_OTHERS: Final = ("env", "controllers", "pods", "patience", "limit", "observe", "ready", "in_cluster")
 #: Arguments of the command that name files, relative to its working directory.
 _FILES: Final = "files"
 
@@ -111,5 +111,6 @@ def _arguments(invoked: Mapping[str, Any]) -> list[str]:
         if name in ("command", _FILES):
             continue
         for item in value if isinstance(value, list) else [value]:
-            arguments += [f"--{name}"] if item is True else [f"--{name}={item}"]
+            option = f"--{name.replace('_', '-')}"
+            arguments += [option] if item is True else [f"{option}={item}"]
     return arguments

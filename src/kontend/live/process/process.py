@@ -8,6 +8,7 @@ import fcntl
 import os
 import secrets
 import signal
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -80,8 +81,19 @@ class Process:
         watchdog.guard(started.pid)
 
     @classmethod
-    async def start(cls, name: str, command: Command, kubeconfig: Path) -> Process:
-        """Start a process; raises :class:`CannotStart`."""
+    async def start(
+        cls,
+        name: str,
+        command: Command,
+        kubeconfig: Path,
+        *,
+        launcher: Sequence[str] = (),
+        pod: Mapping[str, str] | None = None,
+    ) -> Process:
+        """Start a process; raises :class:`CannotStart`.
+
+        ``launcher`` is a command that becomes this one, ``pod`` the environment of the pod that it is to see.
+        """
         watchdog.start()
         mark, ports = f"{watchdog.PREFIX}-{secrets.token_hex(8)}", Ports()
         given = {variable: ports.fill(value) for variable, value in command.environment.items()}
@@ -90,12 +102,14 @@ class Process:
         environment |= {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
         for inside in ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
             environment.pop(inside, None)
+        environment = {**environment, **(pod or {}), **given}
         reader, writer = os.pipe()
         os.set_blocking(reader, False)
         _enlarge(writer)
         arguments = [ports.fill(argument) for argument in command.arguments]
         try:
             started = await asyncio.create_subprocess_exec(
+                *launcher,
                 *arguments,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=writer,

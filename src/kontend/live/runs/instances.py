@@ -30,6 +30,9 @@ class Instances:
         self._directory = Path()
         self._processes: dict[str, Process] = {}
         self._readiness: dict[str, Readiness] = {}
+        #: The ports for clients that insist on TLS, with ``--in-cluster``; and the number of starts.
+        self._tls_ports: dict[str, int] = {}
+        self._starts = 0
 
     def __getitem__(self, name: str) -> Process:
         return self._processes[name]
@@ -40,6 +43,11 @@ class Instances:
         await self._server.start(_ADDRESS, 0)
         self._gate.ports[self._server.port] = PRIMARY
         self._gate.ports[await self._server.listen(_ADDRESS, 0)] = SECOND
+        if self._setting.in_cluster is not None:
+            tls = self._setting.in_cluster.certificates.context(http2=False)
+            for name in (PRIMARY, SECOND):
+                self._tls_ports[name] = await self._server.listen(_ADDRESS, 0, tls=tls)
+                self._gate.ports[self._tls_ports[name]] = name
 
     async def start(self, name: str) -> None:
         """Start an instance."""
@@ -49,7 +57,15 @@ class Instances:
         self.note(name, "start", f"{name} starts")
         # A process that has not made a request yet is not ready.
         self._gate.activity.heard.discard(name)
-        self._processes[name] = process = await Process.start(name, self._setting.command, path)
+        launcher: tuple[str, ...] = ()
+        pod: dict[str, str] = {}
+        inside = self._setting.in_cluster
+        if inside is not None:
+            self._starts += 1
+            launcher = inside.launcher(self._directory / f"pod-{self._starts}")
+            pod = inside.environment(name, self._tls_ports[name])
+        process = await Process.start(name, self._setting.command, path, launcher=launcher, pod=pod)
+        self._processes[name] = process
         self._readiness[name] = Readiness(self._setting.ready, process)
 
     def is_ready(self, name: str) -> bool:

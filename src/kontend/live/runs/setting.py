@@ -11,6 +11,7 @@ from kontend.live.gate.call import Call
 from kontend.live.process.command import Command
 from kontend.live.process.quiescence import Patience
 from kontend.live.process.ready import Ready
+from kontend.live.runs.in_cluster import InCluster
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.workload import Workload
 from kontend.serve.server import Server
@@ -55,5 +56,7 @@ class Setting:
     properties: tuple[Property, ...] = ()
     #: Starts what runs inside of the server: the built-in controllers.
     inside: Callable[[Server], None] | None = None
+    #: The pod in which the command believes that it runs.
+    in_cluster: InCluster | None = None
     #: Watches the process when the run is over.
     healing: Healing | None = None
