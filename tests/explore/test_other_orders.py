@@ -147,4 +147,4 @@ def test_the_search_leaves_no_process_behind() -> None:
     """Looks at the children by name: other tests of this process may have left some of their own."""
     before = children()
     check(scenario(always_known))
-    assert children() == before
+    assert children() <= before  # one of the others may have ended meanwhile

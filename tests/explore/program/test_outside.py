@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
+import importlib
 import logging
 import os
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
@@ -57,15 +61,57 @@ def environment() -> None:
     os.environ["KONTEND_TEST"] = "1"
 
 
+def database() -> None:
+    sqlite3.connect(":memory:")
+
+
+def native_code() -> None:
+    ctypes.CDLL(None)
+
+
+def locked() -> None:
+    with Path(__file__).open() as file:
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def asked() -> None:
+    input()
+
+
 def caught() -> None:
     with suppress(BaseException):
         os.mkdir("/nowhere/at/all")
 
 
-@pytest.mark.parametrize("do", [process, connection, written, environment, caught])
+@pytest.mark.parametrize(
+    "do", [process, connection, written, environment, database, native_code, locked, asked, caught]
+)
 def test_input_output_and_threads_are_refused_with_the_line(do: Callable[[], None]) -> None:
     with pytest.raises(BadScenario, match=r"test_outside.py:\d+: widgets: the reconcile (leads to|opens) .*explored"):
         check(scenario(do))
+
+
+def test_a_search_in_a_module_that_is_being_imported_refuses_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "searches_when_imported.py").write_text(
+        """
+import subprocess
+from kontend import Controller
+from kontend.explore import Bounds, Scenario, check
+
+class Runs(Controller):
+    kind = "ConfigMap/v1"
+    async def reconcile(self, request, api):
+        subprocess.run(["true"])
+
+OBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
+check(Scenario([Runs()], objects=[OBJECT], bounds=Bounds(lag=0, faults=0)))
+"""
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(BadScenario, match=r"searches_when_imported.py:9: runs: the reconcile leads to subprocess"):
+        importlib.import_module("searches_when_imported")
 
 
 def test_threads_are_refused_with_the_line() -> None:
@@ -87,6 +133,13 @@ def test_a_loop_without_end_is_stopped_with_its_line(monkeypatch: pytest.MonkeyP
 
     with pytest.raises(BadScenario, match=r"test_outside.py:\d+: widgets: .*seconds of processor time"):
         check(scenario(forever))
+
+
+def test_a_wait_without_end_is_stopped_with_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outside, "LONGEST_WAIT", 0.05)
+    monkeypatch.setattr(outside, "_BUSY", 1.0)
+    with pytest.raises(BadScenario, match=r"test_outside.py:\d+: widgets: the reconcile waited for .*lock or a queue"):
+        check(scenario(lambda: threading.Event().wait()))
 
 
 @pytest.mark.parametrize("value", [5, {"requeue_after": 5}, "", False])

@@ -1,8 +1,12 @@
 """Refuses what leaves a reconcile without a call of its api: files, sockets, processes, threads, sleeping, no end.
 
-The interpreter reports such operations as audit events, whatever library they come from, so no list of libraries is
-kept. Reading files is allowed: while nothing in a reconcile writes, it is a constant. A reconcile that computes for ten
-seconds of processor time without waiting for anything does not come to an end.
+The interpreter reports such operations as audit events, whatever library they come from. Everything is refused but the
+events of the interpreter's own work: a list of the refused families let ``sqlite3.connect`` and ``ctypes.dlopen`` pass,
+and every library may add events. Reading files is allowed: while nothing in a reconcile writes, it is a constant.
+
+A reconcile that computes for ten seconds of processor time without waiting for a call does not come to an end. Neither
+does one that waits for something else: a lock, a queue. Its limit is one of time, and counts only while the process
+is idle: on a busy machine ten seconds of work may take minutes.
 """
 
 from __future__ import annotations
@@ -12,32 +16,82 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kontend.explore.program.event_loop import ReconcileLoop, Unsupported
 from kontend.explore.program.user_code import UserCode
-from kontend.runtime.source_location import UNKNOWN, SourceLocation
+from kontend.runtime.source_location import SourceLocation
 
-#: The families of events that are refused: all libraries end in one of them.
-_REFUSED: Final = ("socket.", "subprocess.", "_thread.start", "os.", "shutil.", "time.sleep")
-#: Events of these families that only look, or make an object that is not connected to anything.
-_LOOKING: Final = (
+#: Events of work within this process, and of looking at files and names: all others are refused.
+_HARMLESS: Final = (
+    "array.",
+    "builtins.id",
+    "code.",
+    "compile",
+    "cpython.",
+    "exec",
+    "function.",
+    "gc.",
+    "glob.",
+    "import",
+    "marshal.",
+    "object.",
+    "os.fwalk",
+    "os.getxattr",
     "os.listdir",
+    "os.listxattr",
     "os.scandir",
     "os.walk",
-    "os.fwalk",
-    "os.listxattr",
-    "os.getxattr",
-    "socket.gethostname",
+    "pathlib.",
+    "pickle.",
+    "setopencode",
     "socket.__new__",
+    "socket.gethostname",
+    "sys.",
 )
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _SLEEP: Final = "time.sleep"
-#: Seconds of processor time between two moments at which a reconcile waits.
+#: Seconds of processor time between two moments at which a reconcile waits for a call.
 LONGEST: Final = 10.0
+#: Seconds between them in which it uses next to no processor time.
+LONGEST_WAIT: Final = 30.0
+#: The share of its time that a process uses at least while it is at work.
+_BUSY: Final = 0.01
+
+
+class _Confined(NamedTuple):
+    """A reconcile that runs."""
+
+    loop: ReconcileLoop
+    code: UserCode
+    name: str
+    #: The innermost frame that does not belong to it.
+    floor: FrameType
+    #: The processor time of this process when it began.
+    begin: float
+
+    def frames(self, frame: FrameType | None) -> Iterator[FrameType]:
+        """The frames of the reconcile, from one of them outwards."""
+        while frame is not None and frame is not self.floor:
+            yield frame
+            frame = frame.f_back
+
+    def line(self, frame: FrameType | None) -> SourceLocation | None:
+        """The innermost line of the user's own code."""
+        for inner in self.frames(frame):
+            if self.code.has(inner.f_code.co_filename):
+                return SourceLocation(inner.f_code.co_filename, inner.f_lineno)
+        return None
+
+    def refuse(self, message: str) -> None:
+        """End the reconcile with an error."""
+        # Code may catch every exception; the loop raises it again.
+        self.loop.unsupported = Unsupported(message)
+        raise self.loop.unsupported
 
 
 class _Watched:
@@ -59,84 +113,94 @@ def confined(loop: ReconcileLoop, code: UserCode, name: str) -> Iterator[None]:
         sys.addaudithook(_audit)
     local = _watched.current
     before = getattr(local, "run", None)
-    local.run = (loop, code, name)
-    # Signals reach the main thread only. A handler of the user's own is left alone.
-    is_timed = (
-        before is None
-        and hasattr(signal, "setitimer")
-        and threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGVTALRM) in (signal.SIG_DFL, _stop)
-    )
-    if is_timed:
-        signal.signal(signal.SIGVTALRM, _stop)
-        signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST)
+    # Frames further out belong to the caller of the search, which may be a module that is being imported.
+    local.run = _Confined(loop, code, name, sys._getframe(2), time.process_time())
+    timers = [] if before is not None else [timer for timer in _TIMERS if _is_free(timer.signal)]
+    for timer in timers:
+        signal.signal(timer.signal, timer.handler)
+        seconds = timer.seconds()
+        signal.setitimer(timer.timer, seconds, seconds)
     try:
         yield
     finally:
-        if is_timed:
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        for timer in timers:
+            signal.setitimer(timer.timer, 0)
         local.run = before
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    run = getattr(_watched.current, "run", None)
+    run: _Confined | None = getattr(_watched.current, "run", None)
     if run is None or not _is_refused(event, arguments):
         return
-    frame: FrameType | None = sys._getframe(1)
-    if _is_harmless(frame):
+    frame = sys._getframe(1)
+    if any(map(_is_harmless, run.frames(frame))):
         return
-    loop, code, name = run
-    line = _line(frame, code)
+    line = run.line(frame)
     if line is None:  # ours, or a finalizer that happens to run now
         return
     what = f"opens {arguments[0]!r} for writing" if event == "open" else f"leads to {event}"
     remedy = "only calls of its api, asyncio.sleep, wait_for, timeout, gather, create_task and TaskGroup can"
     if event == _SLEEP:
         what, remedy = "calls time.sleep(), which blocks all others", "return Result(requeue_after=...) instead"
-    _refuse(loop, f"{line.short}: {name}: the reconcile {what}, which cannot be explored: {remedy}")
+    run.refuse(f"{line.short}: {run.name}: the reconcile {what}, which cannot be explored: {remedy}")
 
 
 def _is_refused(event: str, arguments: tuple[Any, ...]) -> bool:
     if event == "open":
         flags = arguments[2] if len(arguments) > 2 else 0
         return isinstance(flags, int) and bool(flags & _WRITING)
-    return event.startswith(_REFUSED) and event not in _LOOKING
+    return not event.startswith(_HARMLESS)
 
 
-def _is_harmless(frame: FrameType | None) -> bool:
+def _is_harmless(frame: FrameType) -> bool:
     """Imports write bytecode, and a logger may open its file late."""
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if file.startswith("<frozen importlib") or file == logging.__file__:
-            return True
-        frame = frame.f_back
-    return False
+    file = frame.f_code.co_filename
+    return file.startswith("<frozen importlib") or file == logging.__file__
 
 
-def _line(frame: FrameType | None, code: UserCode) -> SourceLocation | None:
-    """The innermost line of the user's own code."""
-    while frame is not None:
-        if code.has(frame.f_code.co_filename):
-            return SourceLocation(frame.f_code.co_filename, frame.f_lineno)
-        frame = frame.f_back
-    return None
+def _stop_computing(_: int, frame: FrameType | None) -> None:
+    run: _Confined | None = getattr(_watched.current, "run", None)
+    if run is not None:
+        _stop(
+            run,
+            frame,
+            f"ran for {LONGEST:g} seconds of processor time without waiting for a call; does a loop in it never end?",
+        )
 
 
-def _stop(_: int, frame: FrameType | None) -> None:
-    run = getattr(_watched.current, "run", None)
-    if run is None:
-        return
-    loop, code, name = run
-    line = _line(frame, code) or UNKNOWN
-    where = f"{line.short}: " if line != UNKNOWN else ""
-    _refuse(
-        loop,
-        f"{where}{name}: the reconcile ran for {LONGEST:g} seconds of processor time without waiting for a call; "
-        "does a loop in it never end?",
-    )
+def _stop_waiting(_: int, frame: FrameType | None) -> None:
+    run: _Confined | None = getattr(_watched.current, "run", None)
+    if run is not None and time.process_time() - run.begin < LONGEST_WAIT * _BUSY:
+        _stop(
+            run, frame, f"waited for {LONGEST_WAIT:g} seconds for something that is no call; is it a lock or a queue?"
+        )
 
 
-def _refuse(loop: ReconcileLoop, message: str) -> None:
-    # Code may catch every exception; the loop raises it again.
-    loop.unsupported = Unsupported(message)
-    raise loop.unsupported
+def _stop(run: _Confined, frame: FrameType | None, what: str) -> None:
+    line = run.line(frame)
+    run.refuse(f"{f'{line.short}: ' if line is not None else ''}{run.name}: the reconcile {what}")
+
+
+class _Timer(NamedTuple):
+    """A limit that the system watches."""
+
+    timer: int
+    signal: int
+    handler: Callable[[int, FrameType | None], None]
+    seconds: Callable[[], float]
+
+
+_TIMERS: Final = (
+    [
+        _Timer(signal.ITIMER_VIRTUAL, signal.SIGVTALRM, _stop_computing, lambda: LONGEST),
+        _Timer(signal.ITIMER_REAL, signal.SIGALRM, _stop_waiting, lambda: LONGEST_WAIT),
+    ]
+    if hasattr(signal, "setitimer")
+    else []
+)
+_HANDLERS: Final = (signal.SIG_DFL, _stop_computing, _stop_waiting)
+
+
+def _is_free(number: int) -> bool:
+    """Reports whether a signal reaches this thread, and nobody else uses it."""
+    return threading.current_thread() is threading.main_thread() and signal.getsignal(number) in _HANDLERS
