@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kontend.explanation.wording import sentence as sentence_of
 from race.logs import CONFIG_MAPS, WIDGETS, Client, Log, sentence
 
 C = f"{CONFIG_MAPS}/c"
@@ -45,7 +46,7 @@ def test_two_replicas_that_read_the_same_version_lose_an_update(log: Log, tmp_pa
         f'"8001" at resourceVersion {first}, and the server accepted the write without a conflict'
     )
     assert [moment.line for moment in finding.culprits] == [5, 6]
-    assert "resourceVersion" in finding.fix
+    assert "resourceVersion" in sentence_of(finding.fix)
 
 
 def test_replicas_are_told_apart_by_the_name_of_their_pod(log: Log, tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ def test_an_element_of_a_list_vanishes(log: Log, tmp_path: Path) -> None:
     (finding,) = log.judged(tmp_path).findings
     assert finding.name == "vanished element"
     assert "without type=A" in sentence(finding)
-    assert "list" in finding.fix
+    assert "list" in sentence_of(finding.fix)
 
 
 def test_requests_that_cross_lose_an_update_although_their_clients_watch(log: Log, tmp_path: Path) -> None:
@@ -244,7 +245,7 @@ def test_the_same_content_after_a_conflict_is_a_blind_overwrite(log: Log, tmp_pa
     (finding,) = log.judged(tmp_path).findings
     assert finding.name == "blind overwrite"
     assert "409 Conflict" in sentence(finding)
-    assert "RetryOnConflict" in finding.fix
+    assert "RetryOnConflict" in sentence_of(finding.fix)
 
 
 def test_a_change_made_anew_after_a_conflict_is_correct(log: Log, tmp_path: Path) -> None:

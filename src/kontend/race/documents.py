@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import orjson
 
+from kontend.explanation.wording import sentence
 from kontend.explore.explain.fields import field_changes
 from kontend.race.finding import Finding
 from kontend.race.log.actor import Actor
@@ -77,7 +78,7 @@ class _Document:
             finding.name,
             "".join(part if isinstance(part, str) else self._names[part] for part in finding.sentence),
             culprits=tuple(self._numbers[id(moment)] for moment in finding.culprits if id(moment) in self._numbers),
-            fix=Fix(finding.fix),
+            fix=Fix(sentence(finding.fix), remedy=finding.fix.remedy.value),
             cycle=Cycle(1, len(steps), _written(steps)) if finding.repeats else None,
             count=finding.count,
             how=RECORDED,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from kontend.explanation.fix import Fix, Language
+from kontend.explanation.remedies import Remedy
 from kontend.explore.explain.fields import ABSENT, shown, text_of, value_at
 from kontend.explore.properties.overwrites import Path
 from kontend.race.finding import FIGHT, Finding
@@ -20,10 +22,7 @@ from kontend.race.wording import object_name
 _ROUNDS: Final = 3
 #: Seconds between turns, for a field that comes and goes.
 _QUICK: Final = 10.0
-_FIX: Final = (
-    "let one client own the field: take it out of what the other writes (a manifest without the field, an ignored "
-    "difference, an apply of fewer fields), or write it to a field of its own"
-)
+_FIX: Final = Fix(Remedy.ONE_OWNER, spoken=Language.ANY)
 
 
 def fights_of(trail: Trail, moment: Moment) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kontend.explanation.fix import Fix
 from kontend.explore.properties.overwrites import Path
 from kontend.race.log.actor import Actor
 from kontend.race.log.event import Resource
@@ -44,7 +45,7 @@ class Finding:
     sentence: Sentence
     #: The writer at fault first.
     actors: tuple[Actor, ...]
-    fix: str
+    fix: Fix
     #: The moments of the trace, oldest first, and those of them that are at fault.
     moments: tuple[Moment, ...]
     culprits: tuple[Moment, ...]

@@ -10,6 +10,8 @@ from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Final
 
+from kontend.explanation.fix import Fix, Language
+from kontend.explanation.remedies import Remedy
 from kontend.explore.explain.fields import text_of
 from kontend.race.finding import HOT_LOOP, Finding
 from kontend.race.log.actor import Actor
@@ -22,11 +24,8 @@ _PACE: Final = 1.0
 #: Moments in the trace of a loop.
 _SHOWN: Final = 6
 _RUNS: Final = 50_000
-_OWN: Final = (
-    "do not write when nothing changes, and do not let the controller's own writes trigger it: compare before the "
-    "write, leave times out of the status, filter events (GenerationChangedPredicate)"
-)
-_FAILS: Final = "give the error back to the queue, which waits longer each time, and report it in a condition"
+_OWN: Final = Fix(Remedy.WRITE_LESS, spoken=Language.ANY)
+_FAILS: Final = Fix(Remedy.BACK_OFF, spoken=Language.ANY)
 
 
 @dataclass(slots=True)

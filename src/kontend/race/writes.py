@@ -23,6 +23,8 @@ from typing import Final
 
 import orjson
 
+from kontend.explanation.fix import Fix, Language
+from kontend.explanation.remedies import Remedy
 from kontend.explore.explain.fields import value_at
 from kontend.explore.properties.overwrites import Overwrite, Path, overwritten
 from kontend.race.finding import (
@@ -52,20 +54,10 @@ _RECENT: Final = 60.0
 _SOON: Final = 5.0
 #: A write that follows a conflict within so many seconds is a retry.
 _RETRY: Final = 30.0
-_LOCK: Final = (
-    "send metadata.resourceVersion with the write (client-go: Update, or a patch made by MergeFromWithOptimisticLock; "
-    "kontend: merge_from(base, lock=True)); the server then refuses an outdated one with 409 Conflict, and the "
-    "controller reads again"
-)
-_LIST: Final = (
-    "send metadata.resourceVersion with the patch, because a merge patch replaces the whole list; or apply only the "
-    "elements that this client owns"
-)
-_UID: Final = "send a precondition: the uid of the object that was read (client-go: Preconditions{UID: &uid})"
-_RETRIED: Final = (
-    "after a conflict read the object again and make the change anew, inside of the retry (client-go: within the "
-    "closure of RetryOnConflict); a fresh resourceVersion on old content defeats the lock"
-)
+_LOCK: Final = Fix(Remedy.SEND_VERSION, spoken=Language.ANY)
+_LIST: Final = Fix(Remedy.LOCK_LIST, spoken=Language.ANY)
+_UID: Final = Fix(Remedy.DELETE_WITH_UID, spoken=Language.ANY)
+_RETRIED: Final = Fix(Remedy.RECOMPUTE_AFTER_CONFLICT, spoken=Language.ANY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,11 @@ class Fix:
 
     text: str
     line: Line | None = None
+    #: The kind of the change, such as "lock-patch".
+    remedy: str = ""
+    #: The lines that it takes away and puts in their place; empty where only the sentence is known.
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from kontend.explanation.fix import Fix
+from kontend.explanation.wording import sentence
 from kontend.explore.explain.causes.cause import Cause
 from kontend.explore.explain.causes.cycles import Round, cause_of_cycle, shortest_round
 from kontend.explore.explain.causes.outcomes import cause_of_final_state, without_good_run
@@ -34,7 +36,8 @@ from kontend.explore.restarts import restarted
 from kontend.explore.scenario import STEP_BOUNDS, Scenario
 from kontend.explore.trace.schedule import dump_schedule
 from kontend.explore.verdict import Violation
-from kontend.report.document import Actor, Cycle, Difference, Document, Explanation, Fix, Source, Step
+from kontend.report.document import Actor, Cycle, Difference, Document, Explanation, Source, Step
+from kontend.report.document import Fix as DocumentFix
 from kontend.runtime.source_location import working_directory
 from kontend.runtime.user_sources import sent_source
 
@@ -165,12 +168,11 @@ class _Explaining:
         difference = self._difference()
         cause = self._cause(difference)
         failure = trail.steps[-1].transition.failure if trail.steps else None
-        line = self._lines.line(cause.line)
         return Explanation(
             violation.property,
             cause.sentence,
             cause.culprits,
-            Fix(cause.fix, line) if cause.fix else None,
+            self._fix(cause.fix) if cause.fix is not None else None,
             perturbations(trail),
             difference,
             self._round(),
@@ -178,6 +180,10 @@ class _Explaining:
             how=violation.how,
             count=violation.count,
         )
+
+    def _fix(self, fix: Fix) -> DocumentFix:
+        """A fix in words, with its line."""
+        return DocumentFix(sentence(fix), self._lines.line(fix.place), fix.remedy.value, fix.before, fix.after)
 
     def _traceback(self, failure: Failure) -> str | None:
         """The traceback of an exception, with paths as in the rest of the document."""

@@ -31,7 +31,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the caller of a request gets."""
+    """The answer that the caller of a request gets."""
 
     #: None where the request was carried out, or where a fault takes the place of the answer.
     refusal: Refusal | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kontend.cluster.state import Change
+from kontend.explanation.fix import Fix
 from kontend.explore.explain.fields import (
     ABSENT,
     changed_paths,
@@ -21,7 +22,6 @@ from kontend.explore.properties.overwrites import Element, Path
 from kontend.kube.meta.names import kind_of
 from kontend.report.elements import without_key
 from kontend.runtime.client.call import Call
-from kontend.runtime.source_location import SourceLocation
 
 #: The outcome of a call with a fault, by action.
 FAILED: Final = {
@@ -41,9 +41,7 @@ class Cause:
     sentence: str
     #: The numbers of the steps at fault.
     culprits: tuple[int, ...] = ()
-    fix: str = ""
-    #: The line that the fix is about.
-    line: SourceLocation | None = None
+    fix: Fix | None = None
 
 
 def changed_text(change: Change) -> str:

@@ -36,9 +36,9 @@ def clash_of(trail: Trail, taken: Taken, part: Part, fault: Fault) -> Cause:
     fix = fix_of_fault(trail, taken, part, fault)
     culprits = (other.number, taken.number) if other is not None else (taken.number,)
     if fault.property == BuiltIn.WRONG_OWNER:
-        return Cause(f"{fault.sentence}{_moment_of_owner(taken, change)}", culprits, fix, part.line)
+        return Cause(f"{fault.sentence}{_moment_of_owner(taken, change)}", culprits, fix)
     if base is None or fault.property == BuiltIn.OBSERVED_GENERATION:
-        return Cause(f"{fault.sentence} (step {taken.number})", culprits, fix, part.line)
+        return Cause(f"{fault.sentence} (step {taken.number})", culprits, fix)
     writer = trail.actor(taken)
     read = _read_in(taken, change, base)
     if fault.property == BuiltIn.WRONG_OBJECT:
@@ -48,7 +48,7 @@ def clash_of(trail: Trail, taken: Taken, part: Part, fault: Fault) -> Cause:
             f"{writer} {_did(fault)} from resourceVersion {number_of(base.resource_version)}{read}; "
             f"{_before_it(trail, other, fault)}, and the server accepted the write without a conflict"
         )
-    return Cause(sentence, culprits, fix, part.line)
+    return Cause(sentence, culprits, fix)
 
 
 def _did(fault: Fault) -> str:

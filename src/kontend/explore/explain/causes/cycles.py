@@ -11,6 +11,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
+from kontend.explanation.fix import Fix
+from kontend.explanation.remedies import Remedy
 from kontend.explore.explain.causes.cause import Cause, call_text
 from kontend.explore.explain.fields import content_of, field_changes, number_of, object_name, short_name, shown
 from kontend.explore.explain.trail import Part, Taken, Trail
@@ -162,24 +164,18 @@ def cause_of_cycle(trail: Trail, cycle: Round) -> Cause:
         return _refused_by_itself(trail, steps, *own)
     writers = _writers(trail, pair)
     described = "; ".join(_described(write, writer) for write, writer in zip(pair, writers, strict=True))
-    one = pair[0]
+    one, line = pair[0], pair[-1].part.line
     where = f"{one.change.path} of {short_name(one.object)}" if one.change.path else short_name(one.object)
     different = sorted({writer.partition("#")[0] if "#" in writer else writer for writer in writers})
     if len(different) > 1:
-        fix = f"let only one of {' and '.join(different)} write {where}, or make both write the same value"
+        fix = Fix(Remedy.ONE_WRITER, line, {"writers": " and ".join(different), "field": where})
     elif _is_time(one.change.before) and _is_time(one.change.after):
-        fix = (
-            f"leave {where} as it is unless something else changes: compare without the time before writing "
-            "(set_condition does, for conditions)"
-        )
+        fix = Fix(Remedy.IGNORE_TIME, line, {"field": where})
     elif len(pair) > 1 or cycle.is_new:
-        fix = (
-            f"compute {where} from the wanted state alone, so that every round has the same value (sort what has no "
-            "order; leave out times and whatever the write itself changes), and write only when it differs"
-        )
+        fix = Fix(Remedy.COMPUTE_FROM_WANTED, line, {"field": where})
     else:
-        fix = f"write {where} only when the value that is there is not the wanted one: compare before writing"
-    return Cause(f"{steps}: {described}", tuple(write.taken.number for write in pair), fix, pair[-1].part.line)
+        fix = Fix(Remedy.COMPARE_BEFORE_WRITE, line, {"field": where})
+    return Cause(f"{steps}: {described}", tuple(write.taken.number for write in pair), fix)
 
 
 def _own_conflict(trail: Trail, cycle: Round) -> tuple[Taken, Taken] | None:
@@ -213,11 +209,7 @@ def _refused_by_itself(trail: Trail, steps: str, refused: Taken, earlier: Taken)
         f"{earlier.number}) and goes on with the copy from before; the reconcile fails, and begins again"
     )
     at = f" at {first.line.short}" if first.line is not None else ""
-    fix = (
-        f"make both changes in one request; or base this one on the object that the write{at} returned, "
-        "which has its resourceVersion"
-    )
-    return Cause(sentence, (earlier.number, refused.number), fix, part.line)
+    return Cause(sentence, (earlier.number, refused.number), Fix(Remedy.BASE_ON_RETURNED, part.line, {"at": at}))
 
 
 def _is_time(value: object) -> bool:

@@ -13,6 +13,8 @@ from itertools import zip_longest
 from typing import Any
 
 from kontend.cluster.state import Change, Version
+from kontend.explanation.fix import Fix
+from kontend.explanation.remedies import Remedy
 from kontend.explore.explain.causes.cause import call_text, changed_text, creation_of, name_of
 from kontend.explore.explain.causes.memories import remembered, start_of
 from kontend.explore.explain.causes.outdated import line_of, missed, what_was_read
@@ -34,7 +36,6 @@ from kontend.explore.properties.overwrites import Element, Path
 from kontend.report.document import Difference
 from kontend.report.elements import LITTLE, list_of, rank
 from kontend.report.inspection import overlaps
-from kontend.runtime.source_location import SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,7 @@ class Decision:
 
     text: str
     steps: frozenset[int]
-    fix: str
-    line: SourceLocation | None
+    fix: Fix
     #: The reconcile that decided.
     reconcile: Reconcile
 
@@ -93,7 +93,7 @@ def _decision_of(
             return None  # what the user wants differs, which explains nothing
     memory = remembered(trail, good, reconcile, maker)
     if memory is not None:
-        return Decision(f"{ran}, {memory.text}", memory.steps, memory.fix, memory.line, reconcile)
+        return Decision(f"{ran}, {memory.text}", memory.steps, memory.fix, reconcile)
     return _refused(trail, reconcile, ran)
 
 
@@ -151,19 +151,17 @@ def _not_run_again(
         f"{actor} does not run again: its last reconcile ({_span(last)}) had read {what_was_read(seen, change)} in "
         f"step {seen.step}, before {trail.actor(other)} {changed_text(change)} (step {other.number})"
     )
-    controller = trail.model.programs[last.instance].controller
+    controller, line = trail.model.programs[last.instance].controller, line_of(trail, seen)
     if kind not in controller.kinds:
-        fix = f"watch {kind.partition('/')[0]} objects, so that a change of {name_of(change)} runs this reconcile again"
+        fix = Fix(Remedy.WATCH_KIND, line, {"kind": kind.partition("/")[0], "object": name_of(change)})
     else:
         predicate = controller.predicates.get(kind)
         what = f"the predicate {type(predicate).__name__}" if predicate is not None else "the predicates"
         if kind != controller.kind:
             what += f" and the mapping of {short_name(kind + ' ').strip()} objects to requests"
-        fix = (
-            f"let the event of {name_of(change)} run this reconcile again: check {what}, or requeue until "
-            f"{_subject(difference)} is there"
-        )
-    return Decision(text, frozenset({other.number, seen.step}), fix, line_of(trail, seen), last)
+        names = {"object": name_of(change), "predicate": what, "subject": _subject(difference)}
+        fix = Fix(Remedy.CHECK_PREDICATE, line, names)
+    return Decision(text, frozenset({other.number, seen.step}), fix, last)
 
 
 # What it read
@@ -195,9 +193,10 @@ def _other_content(
                 continue  # that is what is wrong, not why
             writer = _written(trail, ours, name, path)
             if writer is not None:
-                text, fix = _reading(ours, name, path, mine, theirs, writer, difference)
+                text, names = _reading(ours, name, path, mine, theirs, writer, difference)
                 steps = frozenset({writer.number, ours.step})
-                return Decision(f"{ran}: {text}", steps, fix, line_of(trail, ours), last)
+                fix = Fix(Remedy.LOOK_AT_RESULT, line_of(trail, ours), {"subject": _subject(difference), **names})
+                return Decision(f"{ran}: {text}", steps, fix, last)
     return None
 
 
@@ -241,19 +240,19 @@ def _reading(
     theirs: Version | None,
     writer: Taken,
     difference: Difference,
-) -> tuple[str, str]:
-    """Describes a read that showed something else than in the good run, and the change that the pattern calls for."""
-    short, it = short_name(name), _subject(difference)
+) -> tuple[str, dict[str, str]]:
+    """Describes a read that showed something else than in the good run, and names the sign that it was taken for."""
+    short = short_name(name)
     if not path and mine is not None:
         text = f"in step {seen.step} it found {short} (written in step {writer.number}), which the good run lacks there"
-        fix = f"do not take {short} for a sign that the rest is done: look at {it} itself, or write {short} last"
+        names = {"sign": short, "last": f"write {short}"}
     elif not path:
         text = (
             f"in step {seen.step} it found no {short} (deleted in step {writer.number}), which the good run has there"
         )
-        fix = f"do not take the absence of {short} for a sign that the rest is done: look at {it} itself"
+        names = {"sign": f"the absence of {short}"}
     elif isinstance(path[-1], Element) and mine is not None and theirs is not None:
-        return _reading_of_element(seen, path, mine, short, writer, it)
+        return _reading_of_element(seen, path, mine, short, writer)
     else:
         assert mine is not None
         assert theirs is not None
@@ -264,23 +263,22 @@ def _reading(
             f"the good run reads {values[1]} there"
         )
         together = name == difference.object and _is_status(text_of(path)) == _is_status(difference.path)
-        join = f"store {text_of(path)} and {difference.path} of {short} in one request; or " if together else ""
-        fix = f"{join}do not take {field} for a sign that the rest is done: look at {it} itself, or write {field} last"
-    return text, fix
+        names = {"sign": field, "last": f"write {field}"}
+        if together:
+            names["join"] = f"{text_of(path)} and {difference.path} of {short}"
+    return text, names
 
 
-def _reading_of_element(seen: Seen, path: Path, mine: Version, short: str, writer: Taken, it: str) -> tuple[str, str]:
+def _reading_of_element(seen: Seen, path: Path, mine: Version, short: str, writer: Taken) -> tuple[str, dict[str, str]]:
     """Describes a read of a list that had an element more, or less, than in the good run."""
     field = f"{path[-1]} in {text_of(path[:-1])} of {short}"
     if value_at(content_of(mine), path) is ABSENT:
         text = (
             f"in step {seen.step} it found no {field} (removed in step {writer.number}), which the good run has there"
         )
-        sign, last = f"the absence of {field}", f"remove {path[-1]} last"
-    else:
-        text = f"in step {seen.step} it found {field} (written in step {writer.number}), which the good run lacks there"
-        sign, last = field, f"write {path[-1]} last"
-    return text, f"do not take {sign} for a sign that the rest is done: look at {it} itself, or {last}"
+        return text, {"sign": f"the absence of {field}", "last": f"remove {path[-1]}"}
+    text = f"in step {seen.step} it found {field} (written in step {writer.number}), which the good run lacks there"
+    return text, {"sign": field, "last": f"write {path[-1]}"}
 
 
 # What was refused
@@ -297,8 +295,8 @@ def _refused(trail: Trail, reconcile: Reconcile, ran: str) -> Decision | None:
         name = name_of(made[1]) if made is not None else "the object"
         text = f"the server refused {call_text(part.call)} with 409 AlreadyExists in step {taken.number}"
         text += f", because of step {made[0].number}" if made is not None else ""
-        fix = f"treat AlreadyExists as found: go on with what comes after the create of {name}, instead of ending here"
-        return Decision(f"{ran}: {text}", frozenset(steps), fix, part.line, reconcile)
+        fix = Fix(Remedy.TREAT_AS_FOUND, part.line, {"object": name})
+        return Decision(f"{ran}: {text}", frozenset(steps), fix, reconcile)
     return None
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
 
+from kontend.explanation.fix import Fix
+from kontend.explanation.remedies import Remedy
 from kontend.explore.explain.causes.cause import FAILED, call_text, changed_text
 from kontend.explore.explain.causes.outdated import is_restarted, stale_read
 from kontend.explore.explain.causes.perturbations import perturbation
@@ -12,32 +14,14 @@ from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.program.symbols import bind_call
 from kontend.runtime.source_location import SourceLocation
 
-_READ_LIVE: Final = (
-    "read with api.live where the decision not to act must be right, or make sure that the event that was missed runs "
-    "this reconcile again"
-)
-_OWN: Final = (
-    "switch on the guard read_your_writes (it is off in this scenario): a cached read then waits until the cache has "
-    "seen this instance's own last write; or read with api.live"
-)
-LEVEL: Final = (
-    "decide by the wanted state and by what is there, not by how the wanted state has changed: a controller may never "
-    "see a state in between"
-)
-_RUN_AGAIN: Final = (
-    "compute from what was read last, and make sure that the event of a change in the middle runs this reconcile again"
-)
-_REPEATABLE: Final = (
-    "make the reconcile repeatable: derive the name of what it creates from its owner, or record it before it is made, "
-    "so that the next run finds it"
-)
-_ONE_REQUEST: Final = (
-    "store what belongs together in one request; or store last what says that the work is done, and let the next run "
-    "compare with what is there instead of trusting it"
-)
-_ERRORS: Final = (
-    "let the error end the reconcile, so that it runs again, and let the next run find what this one had done by then"
-)
+
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """A perturbation as a cause: its text, the steps at fault, and the fix."""
+
+    text: str
+    steps: frozenset[int]
+    fix: Fix | None
 
 
 def perturbing(trail: Trail) -> Taken | None:
@@ -47,18 +31,20 @@ def perturbing(trail: Trail) -> Taken | None:
     return next(reversed(faults or perturbed), None)
 
 
-def disturbance(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceLocation | None]:
-    """A perturbation as the cause of something that did not happen: text, steps at fault, fix and its line."""
-    read = stale_read(trail, taken)
+def disturbance(trail: Trail, taken: Taken) -> Disturbance:
+    """A perturbation as the cause of something that did not happen."""
+    read, line = stale_read(trail, taken), taken.parts[0].line
     if read is not None:
         own = misses_own_write(trail, taken) and not trail.model.scenario.guards.read_your_writes
-        return read[0], {taken.number, read[1].number}, _OWN if own else _READ_LIVE, taken.parts[0].line
-    changes, action = taken.transition.changes, taken.step.action
+        fix = Fix(Remedy.READ_OWN_WRITES, line, notes=frozenset({"live"})) if own else Fix(Remedy.READ_LIVE, line)
+        return Disturbance(read[0], frozenset({taken.number, read[1].number}), fix)
+    changes, action, only = taken.transition.changes, taken.step.action, frozenset({taken.number})
     if action == "act" and changes:
         changed = f"{trail.actor(taken)} had {changed_text(changes[0])} in step {taken.number}"
         if taken.before.is_resting:
-            return f"{changed}, before the controllers had settled after the last change", {taken.number}, LEVEL, None
-        return f"{changed}, in the middle of a reconcile", {taken.number}, _RUN_AGAIN, None
+            settled = f"{changed}, before the controllers had settled after the last change"
+            return Disturbance(settled, only, Fix(Remedy.DECIDE_BY_STATE))
+        return Disturbance(f"{changed}, in the middle of a reconcile", only, Fix(Remedy.RUN_AGAIN))
     if action == "crash":
         return _crash(trail, taken)
     call = taken.parts[0].call
@@ -69,8 +55,8 @@ def disturbance(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceL
             made = changes and changes[0].old is not None and changes[0].new is not None
             done = changed_text(changes[0]) if made else "carried it out"
             text = f"the response to {by} was lost (step {taken.number}), after the server had {done}"
-        return text, {taken.number}, _repeatable(call.verb) if action == "lose" else _ERRORS, taken.parts[0].line
-    return f"the run is perturbed by {perturbation(taken)}", {taken.number}, "", None
+        return Disturbance(text, only, Fix(_repeatable(call.verb) if action == "lose" else Remedy.END_ON_ERROR, line))
+    return Disturbance(f"the run is perturbed by {perturbation(taken)}", only, None)
 
 
 def misses_own_write(trail: Trail, taken: Taken) -> bool:
@@ -85,7 +71,7 @@ def misses_own_write(trail: Trail, taken: Taken) -> bool:
     )
 
 
-def _crash(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceLocation | None]:
+def _crash(trail: Trail, taken: Taken) -> Disturbance:
     """A crash between two calls: the last write before it, and the call that was not made any more."""
     actor, instance = trail.actor(taken), taken.before.instances[taken.step.instance]
     text, steps = f"{actor} crashed in step {taken.number}", {taken.number}
@@ -109,9 +95,9 @@ def _crash(trail: Trail, taken: Taken) -> tuple[str, set[int], str, SourceLocati
             call = in_flight.node.calls[0]
             text += f" and before its next call, {call_text(bind_call(call, in_flight.uuids))}"
             verbs.append(call.verb)
-    return text, steps, _repeatable(*verbs), line
+    return Disturbance(text, frozenset(steps), Fix(_repeatable(*verbs), line))
 
 
-def _repeatable(*verbs: str) -> str:
-    """The fix for a run that stopped between these calls: creates are found by their names, other writes are joined."""
-    return _REPEATABLE if "create" in verbs or not verbs else _ONE_REQUEST
+def _repeatable(*verbs: str) -> Remedy:
+    """For a run that stopped between these calls: creates are found by their names, other writes are joined."""
+    return Remedy.MAKE_REPEATABLE if "create" in verbs or not verbs else Remedy.JOIN_WRITES

@@ -8,7 +8,7 @@ changes may be either.
 
 from __future__ import annotations
 
-import linecache
+import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,12 +16,13 @@ import orjson
 
 from kontend.cluster.request import MERGE_PATCH
 from kontend.cluster.state import Version
+from kontend.explanation.python.statements import is_given, tree_of
 from kontend.explore.explain.fields import content_of
 from kontend.explore.explain.trail import Part, Taken, Trail
 from kontend.runtime.client.call import Call
 
 
-def is_given(trail: Trail, taken: Taken, part: Part, *, locked: bool | None) -> bool:
+def is_given_whole(trail: Trail, taken: Taken, part: Part, *, locked: bool | None) -> bool:
     """The patch of a call was given whole; ``locked`` says whether the guard ``locked_status`` would have locked it.
 
     That is None where it is not known.
@@ -79,4 +80,5 @@ def _has_list(body: Any) -> bool:
 
 def _unlocks(part: Part) -> bool:
     """The file of a call switches the lock of differences off somewhere."""
-    return part.line is None or "lock=False" in "".join(linecache.getlines(part.line.file))
+    tree = tree_of(part.line.file) if part.line is not None else None
+    return tree is None or any(isinstance(node, ast.Call) and is_given(node, "lock", False) for node in ast.walk(tree))

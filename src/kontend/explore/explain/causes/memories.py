@@ -9,10 +9,11 @@ from typing import Any
 import orjson
 
 from kontend.cluster.state import Change
+from kontend.explanation.fix import Fix
+from kontend.explanation.remedies import Remedy
 from kontend.explore.explain.causes.assignments import assignment_of
 from kontend.explore.explain.fields import ABSENT, content_of, number_of, object_name, short_name, shown
 from kontend.explore.explain.trail import Reconcile, Taken, Trail
-from kontend.runtime.source_location import SourceLocation
 
 
 def start_of(trail: Trail, reconcile: Reconcile) -> int:
@@ -26,8 +27,7 @@ class Memory:
 
     text: str
     steps: frozenset[int]
-    fix: str
-    line: SourceLocation | None
+    fix: Fix
 
 
 def remembered(trail: Trail, good: Trail, last: Reconcile, maker: Reconcile) -> Memory | None:
@@ -55,17 +55,13 @@ def remembered(trail: Trail, good: Trail, last: Reconcile, maker: Reconcile) -> 
         text += f"; {trail.actor(taken)} had changed it at resourceVersion {version} (step {taken.number})"
         own = _made(trail, copied)
         steps = {taken.number, *((own.number,) if own is not None else steps)}
-        fix = (
-            f"compare resourceVersions where self.{name} is set and where it is used: whichever copy is newer counts, "
-            f"and self.{name} is dropped once the cache has a later version"
-        )
+        remedy = Remedy.COMPARE_COPY
     else:
         there = "nothing" if other in (ABSENT, None, "", {}, []) else shown(other)
         text += f"; in the good run it remembers {there}"
-        fix = (
-            f"decide by what the reconcile reads, not by self.{name}; or drop self.{name} when what it rests on changes"
-        )
-    return Memory(text, frozenset(steps), fix, assignment_of(controller, name))
+        remedy = Remedy.FORGET
+    fix = Fix(remedy, assignment_of(controller, name), {"memory": f"self.{name}"})
+    return Memory(text, frozenset(steps), fix)
 
 
 def _memory(trail: Trail, reconcile: Reconcile) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from kontend.cluster.state import Change
+from kontend.explanation.fix import Fix
+from kontend.explanation.remedies import Remedy
 from kontend.explore.explain.causes.cause import Cause, changed_text, is_same, name_of
 from kontend.explore.explain.causes.decisions import Decision, decision_against, makes_right, was_right
-from kontend.explore.explain.causes.disturbances import LEVEL, disturbance, misses_own_write, perturbing
+from kontend.explore.explain.causes.disturbances import disturbance, misses_own_write, perturbing
 from kontend.explore.explain.causes.outdated import line_of
 from kontend.explore.explain.causes.writes import cause_of_refusal, cause_of_write
 from kontend.explore.explain.fields import (
@@ -35,10 +36,6 @@ from kontend.report.elements import is_element, list_of, without_key
 from kontend.report.inspection import overlaps
 from kontend.runtime.source_location import SourceLocation
 
-_NOT_YET: Final = (
-    "let the reconcile notice that something is left to do: after this line it ends without a write, an error or a "
-    "requeue; and let no earlier write remove what says so"
-)
 _Write = tuple[Taken, Part]
 
 
@@ -85,11 +82,11 @@ def without_good_run(trail: Trail, sentence: str, name: str) -> Cause:
     )
     final = next((step.reconcile for step in reversed(trail.steps) if step.reconcile is not None), None)
     if final is None or not final.reads or final.steps[-1] <= taken.number:
-        return Cause(sentence, (taken.number,), _NOT_YET, taken.parts[0].line)
+        return Cause(sentence, (taken.number,), Fix(Remedy.NOTICE_THE_REST, taken.parts[0].line))
     final.matters = True
     read, line = final.reads[-1], line_of(trail, final.reads[-1])
     sentence += f"; {trail.model.names[final.instance]} ran once more, until step {final.steps[-1]}, and wrote nothing"
-    return Cause(sentence, tuple(sorted({taken.number, read.step})), _NOT_YET, line)
+    return Cause(sentence, tuple(sorted({taken.number, read.step})), Fix(Remedy.NOTICE_THE_REST, line))
 
 
 def _broken_by(trail: Trail, name: str) -> _Write | None:
@@ -114,15 +111,11 @@ def _undone(trail: Trail, sentence: str, taken: Taken, part: Part) -> Cause:
     sentence += f"; it held until {writer} {changed_text(change)} (step {taken.number})"
     earlier = [other for other, _, before in trail.changes() if other.number < taken.number and is_same(before, change)]
     if not earlier or earlier[-1].reconcile is None or trail.actor(earlier[-1]) == writer:
-        fix = f"make sure before this write that what {name} already has is not newer than what is written"
-        return Cause(sentence, (taken.number,), fix, part.line)
+        return Cause(sentence, (taken.number,), Fix(Remedy.COMPARE_NEWER, part.line, {"object": name}))
     author = trail.actor(earlier[-1])
     sentence += f", which {author} had written in step {earlier[-1].number}"
-    fix = (
-        f"let only one of {author} and {writer} write {name}; or compare before this write which of the two is newer, "
-        "and lock it by the resourceVersion of what was compared"
-    )
-    return Cause(sentence, (earlier[-1].number, taken.number), fix, part.line)
+    fix = Fix(Remedy.ONE_WRITER_OR_NEWER, part.line, {"object": name, "writers": f"{author} and {writer}"})
+    return Cause(sentence, (earlier[-1].number, taken.number), fix)
 
 
 def _outcome(difference: Difference) -> str:
@@ -187,30 +180,24 @@ def _repeated(trail: Trail, good: Trail, difference: Difference) -> Cause | None
         same = [taken for taken, other in _writes_of(good, difference) if other.line == part.line]
         if len(same) >= len([taken for taken, other in writes if other.line == part.line]):
             continue  # the good run makes the write as often
-        stopped = disturbance(trail, stop)[0]
+        stopped = disturbance(trail, stop).text
         where = f" at {part.line.short}" if part.line is not None else ""
         change = changed_text(_change_of(again, difference))
         sentence = (
             f"{_outcome(difference)}: {stopped}; the reconcile of {_request(again)} then ran from its start, and made "
             f"the write of step {first.number} a second time{where}: it {change} (step {again.number})"
         )
-        return Cause(sentence, (first.number, again.number), _repeatable(trail, again, difference), part.line)
+        return Cause(sentence, (first.number, again.number), _repeatable(trail, again, part, difference))
     return None
 
 
-def _repeatable(trail: Trail, again: Taken, difference: Difference) -> str:
+def _repeatable(trail: Trail, again: Taken, part: Part, difference: Difference) -> Fix:
     """The change that makes a write repeatable: of the object that is reconciled, or of one that owners share."""
     name, reconcile = short_name(difference.object), again.reconcile
     assert reconcile is not None
-    if difference.object == named(trail.model.programs[reconcile.instance].controller.kind, reconcile.request):
-        return (
-            f"make this write repeatable: a value computed from the spec of {name} and from what is there, instead of "
-            "a counter, so that a second run writes the same"
-        )
-    return (
-        f"make this write repeatable: an entry in {name} for each owner, or a value computed from what is there, "
-        "instead of a counter; or record it in the owner before it is made"
-    )
+    own = named(trail.model.programs[reconcile.instance].controller.kind, reconcile.request)
+    remedy = Remedy.REPEATABLE_VALUE if difference.object == own else Remedy.REPEATABLE_ENTRY
+    return Fix(remedy, part.line, {"object": name})
 
 
 def _request(taken: Taken) -> Key | None:
@@ -278,13 +265,10 @@ def _last_one_wins(trail: Trail, good: Trail, difference: Difference) -> Cause |
         f"which {names[1]} had written in step {first.number}; the good run makes the two writes in the other order"
     )
     if trail.model.programs[mine.instance] is trail.model.programs[wrote.instance]:
-        fix = (
-            f"compute {where} from all objects that it depends on, not from {mine.request} alone, so that the order of "
-            "the reconciles does not matter"
-        )
+        fix = Fix(Remedy.COMPUTE_FROM_ALL, last[1].line, {"field": where, "request": str(mine.request)})
     else:
-        fix = f"let only one of {' and '.join(sorted(names))} write {where}, or make both write the same value"
-    return Cause(sentence, (first.number, last[0].number), fix, last[1].line)
+        fix = Fix(Remedy.ONE_WRITER, last[1].line, {"writers": " and ".join(sorted(names)), "field": where})
+    return Cause(sentence, (first.number, last[0].number), fix)
 
 
 def _identity(reconcile: Reconcile) -> tuple[int, Key]:
@@ -324,23 +308,25 @@ def _lacking(trail: Trail, good: Trail, difference: Difference) -> Cause:
         parts.append(f"{lacks}: {wanted[0].transition.text}{where}")
     elif not parts and decision is None:
         parts.append("no step of this run writes it")
-    fix = ""
+    fix: Fix | None = None
     if taken is not None:
-        text, more, fix, at = disturbance(trail, taken)
-        parts.append(text)
-        culprits |= more
+        disturbing = disturbance(trail, taken)
+        fix = disturbing.fix
+        parts.append(disturbing.text)
+        culprits |= disturbing.steps
         if write is not None and write[0].number > taken.number:
             culprits.add(write[0].number)
-        line = at or line
+        line = (fix.place if fix is not None else None) or line
     if decision is not None:
         parts.append(decision.text)
         culprits = {*decision.steps, *((taken.number,) if taken is not None else ())}
         decision.reconcile.matters = True
-        if fix == LEVEL:
+        if fix is not None and fix.remedy is Remedy.DECIDE_BY_STATE:
             line = line or (wanted[1].line if wanted is not None else None)
         elif taken is None or not misses_own_write(trail, taken):  # else the decision is right, not what it rests on
-            fix, line = decision.fix, decision.line or line
-    return Cause(f"{_outcome(difference)}: {'; '.join(parts)}", tuple(sorted(culprits)), fix, line)
+            fix, line = decision.fix, decision.fix.place or line
+    fix = replace(fix, place=line) if fix is not None else None
+    return Cause(f"{_outcome(difference)}: {'; '.join(parts)}", tuple(sorted(culprits)), fix)
 
 
 def _comes_after(decision: Decision, taken: Taken) -> bool:

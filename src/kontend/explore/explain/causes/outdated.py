@@ -43,7 +43,7 @@ def outdated_read(trail: Trail, taken: Taken, part: Part) -> Cause | None:
             f"{accepted.number} without a conflict"
         )
         fix = fix_of_blind_write(trail, accepted, write)
-        return Cause(sentence, tuple(sorted({other.number, accepted.number})), fix, write.line)
+        return Cause(sentence, tuple(sorted({other.number, accepted.number})), fix)
     line = line_of(trail, seen)
     programs = trail.model.programs
     sibling = (
@@ -62,7 +62,7 @@ def outdated_read(trail: Trail, taken: Taken, part: Part) -> Cause | None:
         read=read,
         sibling=sibling,
     )
-    return Cause(sentence, tuple(sorted({other.number, taken.number})), fix, part.line)
+    return Cause(sentence, tuple(sorted({other.number, taken.number})), fix)
 
 
 def is_restarted(trail: Trail, instance: int, first: int, last: int) -> bool:

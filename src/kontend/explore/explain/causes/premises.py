@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from kontend.cluster.state import Change
+from kontend.explanation.fix import Fix
+from kontend.explanation.remedies import Remedy
 from kontend.explore.explain.causes.cause import (
     FAILED,
     Cause,
@@ -64,11 +66,8 @@ def _two_versions(trail: Trail, taken: Taken, writes: str) -> Cause | None:
             )
             where = line_of(trail, earlier)
             read = f" at {where.short}" if where is not None else ""
-            fix = (
-                f"read {name_of(changed)} once in a reconcile: pass on what was read{read}, instead of reading it "
-                "again, and lock the write by its resourceVersion"
-            )
-            return Cause(sentence, tuple(sorted({other.number, taken.number})), fix, line_of(trail, later))
+            fix = Fix(Remedy.READ_ONCE, line_of(trail, later), {"object": name_of(changed), "at": read})
+            return Cause(sentence, tuple(sorted({other.number, taken.number})), fix)
     return None
 
 
@@ -111,21 +110,14 @@ def _went_on(trail: Trail, taken: Taken, writes: str) -> Cause | None:
         sentence += ", and the reconcile went on"
         line = other.parts[0].line
         if not exists:
-            fix = (
-                "let the error end the reconcile, so that it runs again; or store what belongs together in one request"
-            )
-            return Cause(sentence, (other.number, taken.number), fix, line)
+            return Cause(sentence, (other.number, taken.number), Fix(Remedy.END_ON_ERROR_OR_JOIN, line))
         made = creation_of(trail, call, other.number)
         steps = {taken.number, other.number}
         if made is not None:
             creation, change = made
             sentence += f"; {trail.actor(creation)} had {changed_text(change)} (step {creation.number})"
             steps = {taken.number, creation.number}
-        fix = (
-            "after AlreadyExists read the object, and go on only if it is the wanted one: is_controlled_by(obj, "
-            "owner), or a comparison of its content"
-        )
-        return Cause(sentence, tuple(sorted(steps)), fix, line)
+        return Cause(sentence, tuple(sorted(steps)), Fix(Remedy.ADOPT_IF_OURS, line))
     return None
 
 
@@ -154,11 +146,8 @@ def _earlier_spec(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause 
                 f"{writes}: the status of {short} that it had read in step {seen.step} is about an earlier spec; "
                 f"{trail.actor(other)} had {changed_text(changed)} (step {other.number})"
             )
-            fix = (
-                f"compare status.observedGeneration of {short} with metadata.generation of what the last write "
-                "returned: a status of an earlier generation says nothing about this spec"
-            )
-            return Cause(sentence, tuple(sorted({other.number, taken.number})), fix, part.line)
+            fix = Fix(Remedy.COMPARE_GENERATION, part.line, {"object": short})
+            return Cause(sentence, tuple(sorted({other.number, taken.number})), fix)
     return None
 
 
@@ -179,8 +168,7 @@ def _asked_for(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause | N
             f"{writes}: it reports what it has only asked for; it {changed_text(change)} in step {other.number}, and "
             f"nothing has written the status of {name} since"
         )
-        fix = f"write this only when the status of {name} says so, for its present metadata.generation"
-        return Cause(sentence, (other.number, taken.number), fix, part.line)
+        return Cause(sentence, (other.number, taken.number), Fix(Remedy.REPORT_WHEN_DONE, part.line, {"object": name}))
     return None
 
 
@@ -234,13 +222,10 @@ def _unfinished(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause | 
             "that what it would have recorded is missing"
         )
         target = part.transition.changes[0]
-        record = "" if is_same(change, target) else f" about {name_of(target)}"
-        fix = (
-            f"record what is going to be done{record} before it is done, in a request of its own, or decide by what is "
-            f"there ({name_of(change)}) instead of by the record"
-        )
+        about = "" if is_same(change, target) else f" about {name_of(target)}"
         line = next((other.line for other in wrote.parts if other.transition.changes), part.line)
-        return Cause(sentence, tuple(sorted({wrote.number, taken.number})), fix, line)
+        fix = Fix(Remedy.RECORD_FIRST, line, {"object": name_of(change), "about": about})
+        return Cause(sentence, tuple(sorted({wrote.number, taken.number})), fix)
     return None
 
 

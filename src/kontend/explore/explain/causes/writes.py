@@ -7,9 +7,11 @@ or its reconcile had read something that has changed since (:mod:`~kontend.explo
 from __future__ import annotations
 
 from kontend.cluster.state import Change
+from kontend.explanation.fix import Fix
+from kontend.explanation.remedies import Remedy
 from kontend.explore.explain.causes.cause import Cause, call_text, changed_text, written_text
 from kontend.explore.explain.causes.clashes import clash_of, faults_of
-from kontend.explore.explain.causes.fixes import FIX_OF_REFUSAL, FIX_OF_SECOND_ATTEMPT, fix_of_failure
+from kontend.explore.explain.causes.fixes import fix_of_failure
 from kontend.explore.explain.causes.outdated import line_of, missed, outdated_read, what_was_read
 from kontend.explore.explain.fields import content_of, number_of
 from kontend.explore.explain.trail import Part, Taken, Trail
@@ -51,17 +53,17 @@ def cause_of_failure(trail: Trail) -> Cause | None:
             # A read that fails because somebody has removed the object.
             removed = _last_change(trail, taken, taken.parts[-1])
             if removed is None or removed[1].new is not None or failure.is_bug:
-                return Cause(sentence, (taken.number,), fix_of_failure(failure), line)
+                return Cause(sentence, (taken.number,), fix_of_failure(failure, line))
             other, change = removed
             sentence += f"; {trail.actor(other)} had {changed_text(change)} (step {other.number})"
-            return Cause(sentence, (other.number, taken.number), fix_of_failure(failure), line)
+            return Cause(sentence, (other.number, taken.number), fix_of_failure(failure, line))
         seen, other, change = unseen
         sentence += (
             f" after it had read {what_was_read(seen, change)} in step {seen.step}; "
             f"{trail.actor(other)} had {changed_text(change)} at resourceVersion "
             f"{number_of(change.resource_version)} (step {other.number})"
         )
-        return Cause(sentence, tuple(sorted({other.number, taken.number})), fix_of_failure(failure), line)
+        return Cause(sentence, tuple(sorted({other.number, taken.number})), fix_of_failure(failure, line))
     return None
 
 
@@ -88,10 +90,12 @@ def cause_of_refusal(trail: Trail) -> Cause | None:
             culprits = (other[0].number, taken.number) if other is not None else (taken.number,)
             again = _second_attempt(trail, taken, part.call)
             if again is None:
-                return Cause(f"{sentence}went on without this write", culprits, FIX_OF_REFUSAL, part.line)
+                fix = Fix(Remedy.END_ON_CONFLICT, part.line)
+                return Cause(f"{sentence}went on without this write", culprits, fix)
             second, write = again
             sentence += f"then {written_text(write)} (step {second.number})"
-            return Cause(sentence, (*culprits, second.number), FIX_OF_SECOND_ATTEMPT, write.line)
+            fix = Fix(Remedy.RECOMPUTE_AFTER_CONFLICT, write.line)
+            return Cause(sentence, (*culprits, second.number), fix)
     return None
 
 
@@ -142,8 +146,7 @@ def plain_cause(trail: Trail, taken: Taken, name: str) -> Cause | None:
             other, change = known
             sentence += f"; {trail.actor(other)} had {changed_text(change)} (step {other.number})"
             culprits.add(other.number)
-        fix = _check_before(trail, taken, name)
-        return Cause(sentence, tuple(sorted(culprits)), fix, part.line)
+        return Cause(sentence, tuple(sorted(culprits)), _check_before(trail, taken, part, name))
     return None
 
 
@@ -164,11 +167,10 @@ def _last_known(trail: Trail, taken: Taken, part: Part) -> tuple[Taken, Change] 
     return own or others
 
 
-def _check_before(trail: Trail, taken: Taken, name: str) -> str:
+def _check_before(trail: Trail, taken: Taken, part: Part, name: str) -> Fix | None:
     """The reads that a write was decided by, as the place for what is missing."""
     reads = taken.reconcile.reads if taken.reconcile is not None else ()
     lines = dict.fromkeys(line.short for seen in reads if (line := line_of(trail, seen)) is not None)
     if not lines:
-        return ""
-    read = " and ".join(lines)
-    return f"make sure before this write that it does not violate {name}; it is decided by what was read at {read}"
+        return None
+    return Fix(Remedy.CHECK_PROPERTY, part.line, {"property": name, "read": " and ".join(lines)})

@@ -1,0 +1,1 @@
+"""Python code that a fix is about, as syntax trees."""
