@@ -6,8 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.audit_scoring import materialise, score, score_directory
 from kontend.audit.finding import Severity
-from kontend.audit.scoring import materialise, score, score_directory
 
 LABELS = Path(__file__).parent.parent / "tests" / "audit" / "labels"
 

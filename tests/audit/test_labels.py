@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from benchmarks.audit_scoring import Label, materialise, score, score_directory
 
 from kontend.audit.finding import Severity
 from kontend.audit.report import Report
-from kontend.audit.scoring import Label, materialise, score, score_directory
 
 LABELS = Path(__file__).parent / "labels"
 

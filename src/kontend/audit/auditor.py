@@ -10,14 +10,14 @@ from kontend.audit.finding import Finding, Severity, with_fingerprints
 from kontend.audit.judge.fixes import edits_for
 from kontend.audit.judge.fold import fold
 from kontend.audit.judge.interleaving import steps_for
-from kontend.audit.judge.verdicts import judge, status_on_main_resource
+from kontend.audit.judge.verdicts import judge, judge_notice, status_on_main_resource
 from kontend.audit.judge.writers import Writers, judge_together
 from kontend.audit.report import Report
 from kontend.audit.settings.baseline import read_baseline
 from kontend.audit.settings.config import Settings
 from kontend.audit.settings.policy import Policy
 from kontend.audit.settings.suppression import apply_suppressions, read_suppressions
-from kontend.audit.site import Location, Role, Site, resource_key
+from kontend.audit.site import Location, Notice, Role, Site, resource_key
 from kontend.audit.sources.crds import status_subresources
 from kontend.audit.sources.files import Problem, Sources, read_sources
 from kontend.audit.sources.git import Revision
@@ -51,11 +51,12 @@ def audit(
 
 def _audit(paths: Sequence[str], settings: Settings, progress: Progress) -> Report:
     sources = read_sources(paths, exclude=settings.exclude, tests=settings.include_tests)
-    sites = _shown(classify_sources(sources, progress))
+    classified, notices = classify_sources(sources, progress)
+    sites = _shown(classified)
     if not settings.include_generated:
         sites = [site for site in sites if site.role is not Role.GENERATED]
     shown = {_short(path): text for path, text in (sources.go | sources.python).items()}
-    findings = _judged(sites, settings, sources)
+    findings = _judged(sites, notices, settings, sources)
     comments = read_suppressions(shown)
     findings, suppressed = apply_suppressions(_once(findings), comments, settings.policy)
     findings = [finding for finding in _completed(fold(findings, sites), sites, shown) if settings.selects(finding)]
@@ -72,7 +73,7 @@ def _audit(paths: Sequence[str], settings: Settings, progress: Progress) -> Repo
     )
 
 
-def _judged(sites: list[Site], settings: Settings, sources: Sources) -> list[Finding]:
+def _judged(sites: list[Site], notices: list[Notice], settings: Settings, sources: Sources) -> list[Finding]:
     policies: dict[str, Policy] = {}
 
     def policy_for(path: str) -> Policy:
@@ -84,7 +85,10 @@ def _judged(sites: list[Site], settings: Settings, sources: Sources) -> list[Fin
     asked = {resource_key(site.kind) for site in sites if status_on_main_resource(site)}
     subresources = status_subresources(sources.manifests, sources.go, asked)
     findings = [finding for site in sites for finding in judge(site, policy_for(site.path), writers, subresources)]
-    return findings + judge_together(writers, sites, policy_for)
+    noticed = [
+        judge_notice(replace(notice, path=_short(notice.path)), policy_for(_short(notice.path))) for notice in notices
+    ]
+    return [*findings, *judge_together(writers, sites, policy_for), *filter(None, noticed)]
 
 
 def _completed(findings: list[Finding], sites: list[Site], sources: Mapping[str, bytes]) -> list[Finding]:
@@ -139,9 +143,13 @@ def _since(report: Report, revision: Revision, paths: Sequence[str], settings: S
     return kept
 
 
-def classify_sources(sources: Sources, progress: Progress = lambda _: None) -> list[Site]:
-    """Return the sites of all sources in order; the parsers are imported only for the languages that are there."""
+def classify_sources(sources: Sources, progress: Progress = lambda _: None) -> tuple[list[Site], list[Notice]]:
+    """Return the sites of all sources in order, and what was noticed apart from them.
+
+    The parsers are imported only for the languages that are there.
+    """
     sites: list[Site] = []
+    notices: list[Notice] = []
     if sources.go:
         try:
             from kontend.audit.go.scan import scan as scan_go
@@ -149,12 +157,12 @@ def classify_sources(sources: Sources, progress: Progress = lambda _: None) -> l
             reason = f"not audited: {error.name} is not installed (pip install tree-sitter tree-sitter-go)"
             sources.problems.append(Problem("Go files", reason, incomplete=True))
         else:
-            sites += scan_go(sources.go, sources.roles, sources.problems, progress)
+            sites, notices = scan_go(sources.go, sources.roles, sources.problems, progress)
     if sources.python:
         from kontend.audit.python.scan import scan as scan_python
 
         sites += scan_python(sources.python, sources.roles, sources.problems, progress)
-    return sorted(sites, key=lambda site: (site.path, site.line, bool(site.via), site.code))
+    return sorted(sites, key=lambda site: (site.path, site.line, bool(site.via), site.code)), notices
 
 
 def _once(findings: list[Finding]) -> list[Finding]:

@@ -163,6 +163,19 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Notice:
+    """A place that is no write and that a rule speaks about."""
+
+    path: str
+    line: int
+    end_line: int
+    function: str
+    code: str
+    fact: Fact
+    role: Role = Role.PRODUCTION
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """One write to the API, classified.
 

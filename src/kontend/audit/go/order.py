@@ -1,7 +1,7 @@
 """Facts about the order of reads, changes and writes in one function.
 
 A cached read straight after a write, an effect before its plan is stored, a status set before an Update that brings the
-old one back, an object of a lister changed in place.
+old one back.
 """
 
 from __future__ import annotations
@@ -9,18 +9,15 @@ from __future__ import annotations
 import re
 
 from kontend.audit.go.calls.recognition import recognise
-from kontend.audit.go.calls.typed_clients import cached_getter
 from kontend.audit.go.calls.write import Dialect, Write
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.source import syntax
-from kontend.audit.go.source.package import GoFile
-from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function
+from kontend.audit.go.source.scope import may_reach, outermost_function
 from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import Fact, Target, Verb
 
 _PLAN = re.compile(r"^status\.(\w*[pP]lan|operation|current(Task|Step|Operation)\w*)(\.\w+)?$")
-_LISTER = re.compile(r"[Ll]ister\b|[Ll]ister\(|\bLister\w*\.|[Ii]ndexer\b|GetIndexer\(\)|GetStore\(\)")
 
 
 def order_facts(workspace: Workspace, write: Write, changed: list[Mutation]) -> list[Fact]:
@@ -31,8 +28,6 @@ def order_facts(workspace: Workspace, write: Write, changed: list[Mutation]) -> 
         facts += _effects_before(workspace, write, changed)
         facts += _status_before_update(workspace, write)
         facts += _written_before(workspace, write)
-    if write.verb in (Verb.UPDATE, Verb.PATCH):
-        facts += _cached_object_changed(workspace, write)
     return facts
 
 
@@ -174,44 +169,3 @@ def _older_object(main: Write, write: Write, parts: list[str]) -> list[Fact]:
         f"{parts[0]} is the object from before Update at :{line(main.call)}, whose answer holds the new resourceVersion"
     )
     return [Fact("status-lost-in-update", line(main.call), said)]
-
-
-def _cached_object_changed(workspace: Workspace, write: Write) -> list[Fact]:
-    """Find an object of a lister that is changed without a copy: every reader of the cache sees the change."""
-    outer = outermost_function(write.call)
-    node = syntax.strip(write.object)
-    if outer is None or node is None or node.type != "identifier":
-        return []
-    read = _lister_read(workspace, write.file, node)
-    if read is None:
-        return []
-    changed = [
-        change
-        for change in mutations(
-            workspace, write.file, outer, text(node), before=write.call.start_byte, after=read.end_byte
-        )
-        if may_reach(change.node, write.call)
-    ]
-    if not changed:
-        return []
-    path = changed[0].path or "it"
-    said = f"{text(node)} comes from a lister at :{line(read)} and {path} is changed at :{line(changed[0].node)}"
-    return [Fact("cached-object-changed", line(changed[0].node), said)]
-
-
-def _lister_read(workspace: Workspace, file: GoFile, node: Node) -> Node | None:
-    reaching = definitions(workspace, file, text(node), node)
-    if len(reaching) != 1:
-        return None
-    definition = reaching[0]
-    value = syntax.strip(definition.value)
-    if definition.how is How.RANGE and value is not None and value.type == "identifier":
-        inner = definitions(workspace, file, text(value), definition.node)
-        value = syntax.strip(inner[0].value) if len(inner) == 1 else None
-    if value is None or value.type != "call_expression":
-        return None
-    operand, called = syntax.callee(value)
-    if called not in ("Get", "List", "GetByKey") or operand is None:
-        return None
-    listed = _LISTER.search(text(operand)) or cached_getter(workspace, file, operand)
-    return definition.node if listed else None

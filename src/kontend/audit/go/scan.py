@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from kontend.audit.go.cached.objects import CachedObjects
 from kontend.audit.go.calls.recognition import PREFILTER, find_writes
 from kontend.audit.go.classify import Classified, classify
 from kontend.audit.go.helpers import helper_calls
@@ -13,7 +14,7 @@ from kontend.audit.go.registrations import note_registrations
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
 from kontend.audit.go.source.workspace import Workspace
-from kontend.audit.site import Lock, Role, Site, Verb
+from kontend.audit.site import Lock, Notice, Role, Site, Verb
 from kontend.audit.sources.files import Problem
 
 
@@ -22,8 +23,8 @@ def scan(
     roles: dict[str, Role],
     problems: list[Problem],
     progress: Callable[[str], None] = lambda _: None,
-) -> list[Site]:
-    """Return the write sites of Go sources by path.
+) -> tuple[list[Site], list[Notice]]:
+    """Return the write sites of Go sources by path, and what was noticed apart from them.
 
     Only files that hold a writing word are parsed, and what they lean on.
     """
@@ -49,7 +50,7 @@ def scan(
             problems.append(Problem(path, "nested too deeply to be analysed; skipped", incomplete=True))
     sites = _patch_libraries([classified.site for classified in classified_writes])
     sites += helper_calls(workspace, classified_writes, roles)
-    return note_registrations(workspace, sites)
+    return note_registrations(workspace, sites), CachedObjects(workspace, roles).notices()
 
 
 def _patch_libraries(sites: list[Site]) -> list[Site]:

@@ -49,13 +49,6 @@ def fold(findings: Iterable[Finding], sites: Iterable[Site]) -> list[Finding]:
             moved.setdefault((caller.helper.path, caller.helper.line, finding.rule), []).append(finding)
             continue
         write = by_place.get((finding.path, finding.line))
-        if finding.rule == "cached-object-changed":  # one change, however many writes follow it
-            cause = (
-                next((fact.line for fact in write.facts if fact.rule == finding.rule), 0) if write is not None else 0
-            )
-            if (finding.path, finding.function, str(cause), finding.rule) in patched:
-                continue
-            patched.add((finding.path, finding.function, str(cause), finding.rule))
         if write is not None and write.lock is Lock.MERGED:  # a patch helper is called wherever a function ends
             problem = (finding.path, finding.function, write.object, finding.rule)
             if problem in patched:

@@ -63,7 +63,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "Change the status in memory and flush it once.",
     ),
     "cached-object-changed": (
-        "{call}: {text}. The object is the cache's own: other readers see a change that the server may refuse.",
+        "{text}. The object is the cache's own: every other reader sees the change, even where the server refuses it.",
         "Change a DeepCopy.",
     ),
     "wrong-error-returned": (

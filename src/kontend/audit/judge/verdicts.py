@@ -13,8 +13,9 @@ from kontend.audit.judge.locks import lock_verdict
 from kontend.audit.judge.making import call_text, make
 from kontend.audit.judge.sentences import SENTENCES
 from kontend.audit.judge.writers import Writers
+from kontend.audit.rules import RULES
 from kontend.audit.settings.policy import Policy
-from kontend.audit.site import ErrorUse, Fact, Lock, PatchType, Site, Target, Verb, resource_key
+from kontend.audit.site import ErrorUse, Fact, Lock, Notice, PatchType, Site, Target, Verb, resource_key
 
 _FOLDED = ("status-of-another-controller",)
 """Facts that an unlocked status patch says itself, because locking it answers them."""
@@ -156,4 +157,26 @@ def _fact(site: Site, policy: Policy, fact: Fact, *, severity: Severity | None =
     message = said.format(call=call_text(site), text=fact.text)
     return make(
         site, policy, fact.rule, message[:1].upper() + message[1:], fix, line=line, also=also, severity=severity
+    )
+
+
+def judge_notice(notice: Notice, policy: Policy) -> Finding | None:
+    """Return the finding about a place that is no write."""
+    rule = RULES[notice.fact.rule]
+    severity = policy.severity(rule.name)
+    if severity is None:
+        return None
+    said, fix = SENTENCES[rule.name]
+    message = said.format(text=notice.fact.text)
+    return Finding(
+        rule.name,
+        severity,
+        rule.confidence,
+        notice.path,
+        notice.line,
+        notice.end_line,
+        message[:1].upper() + message[1:],
+        fix,
+        notice.function,
+        notice.code,
     )

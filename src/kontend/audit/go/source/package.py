@@ -106,10 +106,7 @@ class GoFile:
         for declaration in syntax.children(syntax.field(node, "receiver")):
             receiver = text(syntax.field(declaration, "name"))
             receiver_type = _bare_name(syntax.field(declaration, "type"))
-        result = syntax.field(node, "result")
-        results = [] if result is None else [result]
-        if result is not None and result.type == "parameter_list":
-            results = [syntax.field(child, "type") or child for child in syntax.children(result)]
+        results = result_types(node)
         generics: dict[str, Node] = {}
         for declaration in syntax.children(syntax.field(node, "type_parameters")):
             constraint = syntax.field(declaration, "type")
@@ -175,6 +172,18 @@ def parameters(node: Node) -> list[tuple[str, Node]]:
     return named
 
 
+def result_types(node: Node) -> list[Node]:
+    """Return the types of the results of a function or of a method of an interface, one entry a result."""
+    result = syntax.field(node, "result")
+    if result is None or result.type != "parameter_list":
+        return [] if result is None else [result]
+    results: list[Node] = []
+    for child in syntax.children(result):
+        names = child.children_by_field_name("name")
+        results += [syntax.field(child, "type") or child] * max(1, len(names))
+    return results
+
+
 def _bare_name(node: Node | None) -> str:
     while node is not None and node.type in ("pointer_type", "generic_type", "parenthesized_type"):
         node = syntax.field(node, "type") or next(iter(syntax.children(node)), None)
@@ -199,8 +208,11 @@ class GoStruct:
     embedded: list[GoType] = field(default_factory=list)
     aliased: GoType | None = None
     methods: dict[str, list[Node]] = field(default_factory=dict)
+    """An interface: the types of the parameters of each method, and of its results."""
+    results: dict[str, list[Node]] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
-    doc: str = ""
+    generics: frozenset[str] = frozenset()
+    """The type parameters, which stand for any type."""
 
 
 @dataclass(eq=False)
@@ -228,6 +240,11 @@ class GoPackage:
                 name, kind = text(syntax.field(spec, "name")), syntax.field(spec, "type")
                 if kind is not None:
                     types[name] = _struct(file, name, kind)
+                    types[name].generics = frozenset(
+                        text(parameter)
+                        for declaration in syntax.children(syntax.field(spec, "type_parameters"))
+                        for parameter in declaration.children_by_field_name("name")
+                    )
         return types
 
     @cached_property
@@ -266,6 +283,7 @@ def _struct(file: GoFile, name: str, kind: Node) -> GoStruct:
                 made.embedded.append(embedded)
             elif child.type == "method_elem":
                 made.methods[text(syntax.field(child, "name"))] = [kind for _, kind in parameters(child)]
+                made.results[text(syntax.field(child, "name"))] = result_types(child)
     elif (aliased := file.type_of_node(kind)) is not None:
         made.aliased = aliased
         made.embedded.append(aliased)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kontend.audit.go.source import syntax
-from kontend.audit.go.source.package import GoFile, GoFunction, GoType
+from kontend.audit.go.source.package import GoFile, GoFunction, GoStruct, GoType
 from kontend.audit.go.source.scope import How, definitions
 from kontend.audit.go.source.syntax import Node, text
 from kontend.audit.go.source.workspace import Workspace
@@ -74,10 +74,45 @@ def _is_or_embeds(workspace: Workspace, file: GoFile, owner: GoType, function: G
     if struct is None or depth > 3:
         return False
     if struct.interface:
-        return function.name in struct.methods or any(
+        own = function.name in struct.methods and implements(workspace, struct, function)
+        return own or any(
             _is_or_embeds(workspace, struct.file, embedded, function, depth + 1) for embedded in struct.embedded
         )
     return any(_is_or_embeds(workspace, struct.file, embedded, function, depth + 1) for embedded in struct.embedded)
+
+
+def implements(workspace: Workspace, interface: GoStruct, function: GoFunction) -> bool:
+    """Decide whether the type that a method belongs to has all the methods of an interface, with the same signatures.
+
+    By its name alone, `Get` of one wrapper counted as the `Get` of every other, and an object that one of them copies
+    was taken for the cache's own. A type that embeds another one may have any method, so only this one is compared.
+    """
+    declared = workspace.package(function.file.directory)
+    if not _same_signature(interface, function.name, function):
+        return False
+    owner = declared.types.get(function.receiver_type)
+    if owner is not None and owner.embedded:
+        return True
+    return all(
+        any(
+            method.receiver_type == function.receiver_type and _same_signature(interface, name, method)
+            for method in declared.functions.get(name, ())
+        )
+        for name in interface.methods
+    )
+
+
+def _same_signature(interface: GoStruct, name: str, method: GoFunction) -> bool:
+    wanted = [*interface.methods[name], *interface.results.get(name, ())]
+    given = [*(kind for _, kind in method.parameters), *method.results]
+    if len(interface.methods[name]) != len(method.parameters) or len(wanted) != len(given):
+        return False
+    for one, other in zip(wanted, given, strict=True):
+        left, right = interface.file.type_of_node(one), method.file.type_of_node(other)
+        known = left is not None and right is not None
+        if known and left != right and not (left is not None and left.name in interface.generics):
+            return False
+    return True
 
 
 def type_of(workspace: Workspace, file: GoFile, node: Node | None, depth: int = 0) -> GoType | None:
