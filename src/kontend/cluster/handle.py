@@ -29,11 +29,12 @@ from kontend.cluster.subresources.scale import get_scale, patch_scale, update_sc
 from kontend.cluster.verbs.create import create, receive
 from kontend.cluster.verbs.delete import delete, delete_collection
 from kontend.cluster.verbs.patch import check_patch_type, patch
-from kontend.cluster.verbs.read import get, list_objects
+from kontend.cluster.verbs.read import get, list_objects, listing
 from kontend.cluster.verbs.update import update
 from kontend.cluster.verbs.watch import Event, watch
 from kontend.cluster.wire import discovery, present
 from kontend.cluster.wire.decoding import check_media_type, check_size, decode_object, parse_body
+from kontend.cluster.wire.encoded import encoded_list, is_long, object_fragment
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.encoding.json_text import MalformedJSON, MalformedYAML
 from kontend.kube.errors import ApiError, BadRequest, timeout
@@ -67,14 +68,16 @@ def handle_lazily(
     *,
     wait: bool = False,
     known: Known | None = None,
+    encoded: bool = False,
 ) -> tuple[State, ApiResponse]:
     """Does as :func:`handle`, but makes the first events of a watch only as they are read, once.
 
-    None among them is a pause, for a caller that has other things to do as well.
+    None among them is a pause, for a caller that has other things to do as well. With ``encoded``, long lists and the
+    objects of events are JSON that all readers share.
     """
     if progress is None:
         try:
-            return _converting(state, request, Answers({}, state.hooks.webhooks, wait=wait), known, wait)
+            return _converting(state, request, Answers({}, state.hooks.webhooks, wait=wait), known, wait, encoded)
         except Suspended as suspended:
             progress = Progress(state.now, state.serial)
             reserved = state.replace(serial=state.serial + RESERVED)
@@ -83,7 +86,7 @@ def handle_lazily(
     then = state.replace(now=progress.now, serial=progress.serial)
     try:
         answers = Answers(progress.answers, state.hooks.webhooks, wait=wait)
-        after, response = _converting(then, request, answers, known, wait)
+        after, response = _converting(then, request, answers, known, wait, encoded)
     except Suspended as suspended:
         if progress.rounds < MOST_ROUNDS:
             return state, ApiResponse(0, suspended=suspended.with_progress(progress))
@@ -93,11 +96,11 @@ def handle_lazily(
 
 
 def _converting(
-    state: State, request: ApiRequest, answers: Answers, known: Known | None, wait: bool
+    state: State, request: ApiRequest, answers: Answers, known: Known | None, wait: bool, encoded: bool
 ) -> tuple[State, ApiResponse]:
     """Handles a request during which objects may have to be converted by webhooks."""
     if not state.registry.converts_by_webhook:
-        return _handle(state, request, answers)
+        return _handle(state, request, answers, encoded=encoded)
     conversions = Conversions({} if known is None else known, state.hooks.webhooks, wait=wait)
     with conversions.active():
         try:
@@ -112,7 +115,7 @@ def _converting(
     return outcome
 
 
-def _handle(state: State, request: ApiRequest, answers: Answers) -> tuple[State, ApiResponse]:
+def _handle(state: State, request: ApiRequest, answers: Answers, *, encoded: bool = False) -> tuple[State, ApiResponse]:
     target: Target | None = None
     try:
         rbac.check(state, request)
@@ -124,8 +127,13 @@ def _handle(state: State, request: ApiRequest, answers: Answers) -> tuple[State,
             target.warn(target.resource.custom.deprecation)
         target.answers = answers
         if target.verb == "watch":
-            return state, _watch(state, target, request)
+            return state, _watch(state, target, request, encoded)
         form = present.negotiate(request.accept, target)
+        if encoded and target.verb == "list":
+            found = listing(state, target, list_options(request.query, watching=False))
+            if is_long(found, form):
+                listed = encoded_list(state, target, form, request.first("includeObject"), found)
+                return state, ApiResponse(200, listed, target.warnings)
         after, body, code = _VERBS[target.verb](state, target, request)
         body = present.present(after, target, request.first("includeObject"), form, body)
     except PageNotFound:
@@ -135,10 +143,10 @@ def _handle(state: State, request: ApiRequest, answers: Answers) -> tuple[State,
     return definitions.follow(state, after), ApiResponse(code, body, target.warnings)
 
 
-def _watch(state: State, target: Target, request: ApiRequest) -> ApiResponse:
+def _watch(state: State, target: Target, request: ApiRequest, encoded: bool) -> ApiResponse:
     options = list_options(request.query, watching=True)
     form = present.negotiate(request.accept, target)
-    events, watching = watch(state, target, options)
+    events, watching = watch(state, target, options, object_fragment if encoded and not form.shape else None)
     stream = present.Stream(watching, target, form, request.first("includeObject"))
     # Made as they are read, so that a client that reads slowly holds no more than it has been sent.
     shown = _shown(state, stream, events)

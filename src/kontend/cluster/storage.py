@@ -95,15 +95,17 @@ def read_back(resource: Resource, version: Version) -> dict[str, Any]:
 
 def served(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
     """Gives an object the apiVersion under which it is served; fields the version does not know are dropped."""
+    if resource.conversion is not None and obj["apiVersion"] != resource.api_version:
+        obj = resource.conversion.from_hub(obj)
+    if resource.custom is None:
+        # Go writes the fields of a struct in the order of their declaration.
+        return {"kind": obj.pop("kind"), "apiVersion": obj.pop("apiVersion"), "metadata": obj.pop("metadata"), **obj}
     if obj["apiVersion"] == resource.api_version:
         return obj
-    if resource.conversion is not None:
-        return resource.conversion.from_hub(obj)
-    if resource.custom is not None and resource.custom.converts_by_webhook:
+    if resource.custom.converts_by_webhook:
         return convert(resource.custom, obj, resource.api_version)
-    if resource.custom is not None:
-        obj["apiVersion"] = resource.api_version
-        resource.convert(obj)
+    obj["apiVersion"] = resource.api_version
+    resource.convert(obj)
     return obj
 
 

@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kontend.cluster.access import rbac
@@ -20,6 +21,7 @@ from kontend.cluster.effects import Progress
 from kontend.cluster.effects.conversion import Converted
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.state import State
+from kontend.cluster.wire.encoded import EncodedList
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import ApiError, NotAcceptable
 from kontend.kube.golang.strconv import whole_number
@@ -38,11 +40,13 @@ from kontend.serve.metrics import ServerMetrics
 from kontend.serve.requests import answering
 from kontend.serve.requests.exchange import Answer, Client, Exchange
 from kontend.serve.requests.future_reads import FutureReads
+from kontend.serve.requests.list_stream import ListStream
 from kontend.serve.requests.loop_budget import OverBudget
 from kontend.serve.requests.off_loop import Workers, is_costly
 from kontend.serve.requests.writing import Writes
 from kontend.serve.storage.committing import Commits
 from kontend.serve.storage.store import Store
+from kontend.serve.turns import Turns
 from kontend.serve.watches.publishing import Publisher
 from kontend.serve.watches.watching import Hub
 from kontend.serve.webhooks import WebhookCalls
@@ -79,7 +83,8 @@ class Server:
         self._authenticator = Authenticator(Tokens() if tokens is None else tokens, certificates=client_certificates)
         self._audit = audit_log
         self._commits = Commits(state, store, lambda: self._publisher.publish_soon())
-        self._hub = Hub(state)
+        self._turns = Turns()
+        self._hub = Hub(state, self._turns)
         self._webhooks = WebhookCalls(services)
         self._metrics = ServerMetrics()
         #: Conversions of custom resources that webhooks have made.
@@ -273,16 +278,18 @@ class Server:
         state, known = self._commits.durable, self._conversions
         if self._gate is not None:
             state = self._gate.view(exchange, state)
+        # The audit log and the gate look at whole answers.
+        read = partial(answering.read, encoded=self._gate is None and self._audit is None)
         if not is_costly(state, exchange):
             try:
-                outcome = self._workers.budget.spend(answering.read, state, exchange, progress, known)
+                outcome = self._workers.budget.spend(read, state, exchange, progress, known)
             except OverBudget:
                 pass
             else:
                 self._reply(exchange, *outcome)
                 return
         self._workers.run(
-            lambda: answering.read(state, exchange, progress, known),
+            lambda: read(state, exchange, progress, known),
             lambda done: self.resume(exchange, self._reply, done),
         )
 
@@ -292,6 +299,8 @@ class Server:
             self._writes.suspend(response.suspended, lambda answered: self.guarded(exchange, self._read, answered))
         elif response.watch is not None:
             self._watch(exchange, response)
+        elif isinstance(response.body, EncodedList):
+            self._send_in_pieces(exchange, response)
         elif answer is not None:
             self.send(exchange, response, answer)
         elif not self._wait(exchange):
@@ -323,6 +332,15 @@ class Server:
         if self._gate is None or self._gate.releases(exchange, response, answer):
             exchange.send(answer)
         self._metrics.count(exchange.request, response.code, time.time() - exchange.received_at)
+
+    def _send_in_pieces(self, exchange: Exchange, response: ApiResponse) -> None:
+        head, pieces = exchange.pieces(response)
+
+        def finished() -> None:
+            self._metrics.count(exchange.request, response.code, time.time() - exchange.received_at)
+
+        keep_alive = exchange.incoming.keep_alive
+        ListStream(exchange.connection, self._turns, pieces, keep_alive=keep_alive, finished=finished).start(head)
 
     def committed(self, exchange: Exchange, before: State, after: State, response: ApiResponse) -> None:
         """Notes that a write has been carried out."""

@@ -7,25 +7,26 @@ Lists are sorted by namespace and name. ``resourceVersion`` and ``resourceVersio
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
-from operator import itemgetter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import orjson
 
-from kontend.cluster.memo import Memo
 from kontend.cluster.options import ListOptions
 from kontend.cluster.request import Target
 from kontend.cluster.resources import Resource
-from kontend.cluster.state import Objects, State, Version
+from kontend.cluster.state import State, Version
 from kontend.cluster.storage import read_back
+from kontend.cluster.verbs.selection import Pair, Selection, in_order, selected, starting_at
 from kontend.kube.encoding.json_text import MalformedJSON, parse_json
 from kontend.kube.errors import ApiError, BadRequest, Gone, Timeout, not_found, timeout
 from kontend.kube.field_errors import go_quote
 from kontend.kube.golang.base64 import decode_raw_url_base64
 from kontend.kube.golang.strconv import whole_number
 from kontend.kube.meta.field_selectors import FieldSelector, parse_field_selector
-from kontend.kube.meta.selectors import LabelSelector, parse_selector
+from kontend.kube.meta.selectors import parse_selector
 
 ObjectFilter = Callable[[Mapping[str, Any]], bool]
 
@@ -41,36 +42,81 @@ def get(state: State, target: Target, resource_version: str = "") -> dict[str, A
     return read_back(target.resource, version)
 
 
-def list_objects(state: State, target: Target, options: ListOptions) -> dict[str, Any]:
-    """The list that a client asked for, perhaps one page of it."""
-    resource = target.resource
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The stored objects that a list answers with, at one moment, and where the next page begins."""
+
+    resource: Resource
+    at: int
+    versions: Sequence[Version]
+    #: The token of the next page, and the number of objects on it and later ones, where that is known.
+    token: str = ""
+    remaining: int = 0
+    #: The objects, where they had to be read in order to compare them with a selector.
+    read: list[dict[str, Any]] | None = None
+
+    def head(self) -> dict[str, Any]:
+        """Return the list without its items."""
+        metadata: dict[str, Any] = {"resourceVersion": str(self.at)}
+        if self.resource.custom is not None or self.token:
+            metadata["continue"] = self.token
+        if self.remaining:
+            metadata["remainingItemCount"] = self.remaining
+        return {"kind": self.resource.list_kind, "apiVersion": self.resource.api_version, "metadata": metadata}
+
+
+def listing(state: State, target: Target, options: ListOptions) -> Listing:
+    """Return what a client asked for with a list, perhaps one page of it."""
     start = ""
-    predicate = filter_of(target, options)
+    selection = selection_of(target, options)
     if options.continue_token:
         at, start = _continuation(state, options)
     else:
         at = _moment(state, options)
-    versions = _sorted(state, target, at)
-    if start:
-        versions = [pair for pair in versions if pair[0] >= start]
-    items: list[dict[str, Any]] = []
-    more, remaining = "", 0
     limit = options.limit if options.resource_version != "0" and not _one_name(target, options) else 0
-    for position, (key, version) in enumerate(versions):
+    exact = None if selection is None else selected(state, target, at, selection)
+    if selection is not None and exact is None:
+        return _compared(target, at, starting_at(in_order(state, target, at), start), selection, limit)
+    pairs = starting_at(in_order(state, target, at) if exact is None else exact, start)
+    if not limit or len(pairs) <= limit:
+        return Listing(target.resource, at, [version for _, version in pairs])
+    token = _token(at, pairs[limit - 1][0] + "\0")
+    remaining = 0 if selection is not None else len(pairs) - limit
+    return Listing(target.resource, at, [version for _, version in pairs[:limit]], token, remaining)
+
+
+def _compared(target: Target, at: int, pairs: list[Pair], selection: Selection, limit: int) -> Listing:
+    """Return the objects that a selection selects, each read and compared."""
+    resource = target.resource
+    versions: list[Version] = []
+    items: list[dict[str, Any]] = []
+    last = ""
+    for path, version in pairs:
         if limit and len(items) == limit:
-            more, remaining = key, len(versions) - position
-            break
+            return Listing(resource, at, versions, _token(at, last + "\0"), read=items)
         obj = read_back(resource, version)
-        if predicate is None or predicate(obj):
+        if selection.matches(resource, obj):
+            versions.append(version)
             items.append(obj)
-    answer = list_of(resource, items, at)
-    if more:
-        last = items[-1]["metadata"]
-        prefix = "" if target.namespace else "".join((last.get("namespace", ""), "/")) if resource.namespaced else ""
-        answer["metadata"]["continue"] = _token(at, prefix + last["name"] + "\0")
-        if predicate is None:
-            answer["metadata"]["remainingItemCount"] = remaining
-    return answer
+            last = path
+    return Listing(resource, at, versions, read=items)
+
+
+def list_objects(state: State, target: Target, options: ListOptions) -> dict[str, Any]:
+    """Return the list that a client asked for, perhaps one page of it."""
+    found = listing(state, target, options)
+    items = found.read
+    if items is None:
+        items = [read_back(found.resource, version) for version in found.versions]
+    return {**found.head(), "items": [list_item(found.resource, item) for item in items]}
+
+
+def list_item(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
+    """Return an object as an item of a list, which names built-in kinds once for all."""
+    if resource.custom is None:
+        obj.pop("apiVersion", None)
+        obj.pop("kind", None)
+    return obj
 
 
 def _one_name(target: Target, options: ListOptions) -> bool:
@@ -80,86 +126,23 @@ def _one_name(target: Target, options: ListOptions) -> bool:
     return parse_field_selector(options.field_selector).exact("metadata.name") is not None
 
 
-def list_of(resource: Resource, items: list[dict[str, Any]], resource_version: int) -> dict[str, Any]:
-    """A list object around items, in the form that differs between built-in and custom kinds."""
-    metadata: dict[str, Any] = {"resourceVersion": str(resource_version)}
-    if resource.custom is not None:
-        metadata["continue"] = ""
-    else:
-        for item in items:
-            item.pop("apiVersion", None)
-            item.pop("kind", None)
-    return {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
-
-
 def select(state: State, target: Target, options: ListOptions) -> list[Version]:
     """The stored objects that a list would return now."""
-    predicate = filter_of(target, options)
-    versions = [version for _, version in _sorted(state, target, _moment(state, options))]
-    if predicate is not None:
-        versions = [version for version in versions if predicate(version.content())]
-    return versions[: options.limit] if options.limit else versions
+    found = listing(state, target, options)
+    return list(found.versions)
 
 
-def _sorted(state: State, target: Target, at: int) -> list[tuple[str, Version]]:
-    resource, namespace = target.resource, target.namespace
-    if at == state.resource_version:
-        objects = state.objects(resource.key)
-    else:
-        objects = state.objects_at(resource.key, at)
-    if target.name:
-        version = objects.get(target.key)
-        path = target.name if namespace or not resource.namespaced else f"{namespace}/{target.name}"
-        return [] if version is None else [(path, version)]
-    if len(objects) <= _FEW:
-        return _pairs(objects, resource, namespace)
-    by_namespace = _lists(objects)
-    pairs = by_namespace.get(namespace)
-    if pairs is None:
-        pairs = by_namespace[namespace] = _pairs(objects, resource, namespace)
-    return pairs
-
-
-def _pairs(objects: Objects, resource: Resource, namespace: str) -> list[tuple[str, Version]]:
-    if namespace and resource.namespaced:
-        pairs = [(key[1], version) for key, version in objects.items() if key[0] == namespace]
-    elif resource.namespaced:
-        pairs = [(f"{key[0]}/{key[1]}", version) for key, version in objects.items()]
-    else:
-        pairs = [(key[1], version) for key, version in objects.items()]
-    pairs.sort(key=_path_of)
-    return pairs
-
-
-_path_of: Final = itemgetter(0)
-#: Up to so many objects are sorted again for each list.
-_FEW: Final = 8
-
-
-def _no_lists(_: Objects) -> dict[str, list[tuple[str, Version]]]:
-    return {}
-
-
-#: The objects of a resource in order, by namespace.
-_lists: Final = Memo(_no_lists)
+def selection_of(target: Target, options: ListOptions) -> Selection | None:
+    """Return the requirements of the selectors; None when they match everything."""
+    labels = parse_selector(options.label_selector) if options.label_selector else None
+    fields = _field_selector(target, options.field_selector) if options.field_selector else None
+    return None if labels is None and fields is None else Selection(labels, fields)
 
 
 def filter_of(target: Target, options: ListOptions) -> ObjectFilter | None:
-    """Returns the predicate of the selectors; None when they match everything."""
-    labels = parse_selector(options.label_selector) if options.label_selector else None
-    fields = _field_selector(target, options.field_selector) if options.field_selector else None
-    if labels is None and fields is None:
-        return None
-    return _filter(target.resource, labels, fields)
-
-
-def _filter(resource: Resource, labels: LabelSelector | None, fields: FieldSelector | None) -> ObjectFilter:
-    def predicate(obj: Mapping[str, Any]) -> bool:
-        if labels is not None and not labels.matches(obj["metadata"].get("labels") or {}):
-            return False
-        return fields is None or fields.matches(resource.strategy.field_labels(obj))
-
-    return predicate
+    """Return the predicate of the selectors; None when they match everything."""
+    selection = selection_of(target, options)
+    return None if selection is None else partial(selection.matches, target.resource)
 
 
 def _field_selector(target: Target, text: str) -> FieldSelector:

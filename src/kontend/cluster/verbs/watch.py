@@ -7,7 +7,7 @@ the state has changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -16,10 +16,12 @@ from kontend.cluster.request import Target
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import Change, State, Version
 from kontend.cluster.storage import read_back
-from kontend.cluster.verbs.read import ObjectFilter, expired, filter_of, parse_version, select, too_large
+from kontend.cluster.verbs.read import ObjectFilter, expired, filter_of, parse_version, selection_of, too_large
+from kontend.cluster.verbs.selection import Pair, in_order, selected
 from kontend.kube.errors import ApiError
 
 Event = dict[str, Any]
+Encoder = Callable[[Resource, Version], Any]
 
 #: Objects that a watch passes over before it pauses, so that a selector of little does not hold its caller up.
 _PAUSE_AFTER: Final = 100
@@ -35,6 +37,8 @@ class Watch:
     predicate: ObjectFilter | None
     version: int
     bookmarks: bool
+    #: Makes the JSON of an object that all readers share, where they want no more than that.
+    encode: Encoder | None = None
 
     def since(self, state: State) -> tuple[list[Event], Watch]:
         """The events between the last version seen and ``state``, and the watch that goes on from there."""
@@ -57,6 +61,9 @@ class Watch:
             return None
         if self.namespace and self.resource.namespaced and change.key.namespace != self.namespace:
             return None
+        if self.encode is not None and self.predicate is None and change.new is not None:
+            kind = "ADDED" if change.old is None else "MODIFIED"
+            return {"type": kind, "object": self.encode(self.resource, change.new)}
         now = self._read(change.new)
         before = self._read(change.old) if now is None or self.predicate is not None else None
         if now is not None:
@@ -78,6 +85,12 @@ class Watch:
         body = {"kind": self.resource.kind, "apiVersion": self.resource.api_version, "metadata": metadata}
         return {"type": "BOOKMARK", "object": body}
 
+    def shown(self, version: Version) -> Any:
+        """Return an object as the watch shows it, or None if it is not selected."""
+        if self.encode is not None and self.predicate is None:
+            return self.encode(self.resource, version)
+        return self._read(version)
+
     def _read(self, version: Version | None) -> dict[str, Any] | None:
         if version is None:
             return None
@@ -85,10 +98,13 @@ class Watch:
         return obj if self.predicate is None or self.predicate(obj) else None
 
 
-def watch(state: State, target: Target, options: ListOptions) -> tuple[Iterable[Event | None], Watch]:
+def watch(
+    state: State, target: Target, options: ListOptions, encode: Encoder | None = None
+) -> tuple[Iterable[Event | None], Watch]:
     """Begins a watch: the events to send at once, made as they are read, and the watch that goes on from there.
 
-    None among the events is a pause: the watch has passed over many objects that it does not select.
+    None among the events is a pause: the watch has passed over many objects that it does not select. With ``encode``,
+    the objects of events are what it makes of them, where nothing else has to be known about them.
     """
     predicate = filter_of(target, options)
     wanted = parse_version(options.resource_version, ApiError)
@@ -101,6 +117,7 @@ def watch(state: State, target: Target, options: ListOptions) -> tuple[Iterable[
         predicate,
         state.resource_version,
         options.allow_bookmarks,
+        encode,
     )
     if options.send_initial_events and wanted > state.resource_version:
         raise too_large(wanted, state.resource_version)
@@ -114,20 +131,17 @@ def watch(state: State, target: Target, options: ListOptions) -> tuple[Iterable[
 
 
 def _initial_events(state: State, target: Target, options: ListOptions, begun: Watch) -> Iterator[Event | None]:
-    plain = replace(
-        options,
-        resource_version="",
-        resource_version_match="",
-        limit=0,
-        continue_token="",
-        label_selector="",
-        field_selector="",
-    )
-    return _added(begun, select(state, target, plain), state.resource_version if options.allow_bookmarks else None)
+    at, selection = state.resource_version, selection_of(target, options)
+    pairs = None if selection is None else selected(state, target, at, selection)
+    if pairs is None:
+        pairs = in_order(state, target, at)
+    else:
+        begun = replace(begun, predicate=None)  # these are the selected ones already
+    return _added(begun, pairs, at if options.allow_bookmarks else None)
 
 
-def _added(begun: Watch, versions: Iterable[Version], end: int | None) -> Iterator[Event | None]:
-    objects = (begun._read(version) for version in versions)
+def _added(begun: Watch, pairs: Iterable[Pair], end: int | None) -> Iterator[Event | None]:
+    objects = (begun.shown(version) for _, version in pairs)
     yield from _with_pauses(None if obj is None else {"type": "ADDED", "object": obj} for obj in objects)
     if end is not None:
         yield begun.bookmark(end, initial_events_end=True)

@@ -264,12 +264,14 @@ class Connection(asyncio.Protocol):
         elif not self._serving:
             self._serve_ready()
 
-    def begin_stream(self, head: bytes, *, on_writable: Callable[[], None], on_lost: Callable[[], None]) -> None:
-        """Sends the head of an answer that goes on for some time."""
+    def begin_stream(
+        self, head: bytes, *, on_writable: Callable[[], None], on_lost: Callable[[], None], watch: bool = True
+    ) -> None:
+        """Sends the head of an answer that goes on for some time; a ``watch`` goes on until one side ends it."""
         if self._transport.is_closing():
             on_lost()
             return
-        self.streaming = True
+        self.streaming = watch
         self._on_writable, self._on_lost = on_writable, on_lost
         self._transport.write(head)
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 
 from kontend.cluster.wire.accept import parse_accept
+from kontend.cluster.wire.encoded import to_json
 from kontend.serve.http import hpack
 from kontend.serve.http.warning_headers import warning_headers
 from kontend.serve.http.yaml_text import to_yaml
@@ -58,15 +59,15 @@ def encode(body: Any, media_type: str, *, pretty: bool = False) -> bytes:
     if media_type == YAML_TYPE:
         return to_yaml(body)
     if pretty:
-        return _json(body, indent=True)
-    return _json(body) + b"\n"
+        return _indented(body)
+    return to_json(body) + b"\n"
 
 
-def _json(body: Any, *, indent: bool = False) -> bytes:
+def _indented(body: Any) -> bytes:
     try:
-        return orjson.dumps(body, option=orjson.OPT_INDENT_2 if indent else None)
+        return orjson.dumps(body, option=orjson.OPT_INDENT_2)
     except TypeError:  # a number that does not fit into 64 bits
-        return json.dumps(body, indent=2 if indent else None).encode()
+        return json.dumps(body, indent=2).encode()
 
 
 NO_CACHE: Final = "no-cache, private"

@@ -140,13 +140,15 @@ class Stream:
         else:
             self._carrier.finished(self)
 
-    def begin_stream(self, head: bytes, *, on_writable: Callable[[], None], on_lost: Callable[[], None]) -> None:
-        """Sends the head of an answer that goes on for some time."""
+    def begin_stream(
+        self, head: bytes, *, on_writable: Callable[[], None], on_lost: Callable[[], None], watch: bool = True
+    ) -> None:
+        """Sends the head of an answer that goes on for some time; a ``watch`` goes on until one side ends it."""
         if self.closed:
             self._carrier.abandoned(-1)
             on_lost()
             return
-        self.streaming = True
+        self.streaming = watch
         self._on_writable, self._on_lost = on_writable, on_lost
         self._carrier.send(frames.headers(self.id, head, end=False))
 
@@ -198,7 +200,7 @@ class Stream:
     @property
     def stalled(self) -> bool:
         """Returns whether the client does not take a part of a whole answer."""
-        return bool(self._outbox) and not self._on_writable
+        return bool(self._outbox) and not self.streaming
 
     def _send(self, data: bytes) -> None:
         sent = 0

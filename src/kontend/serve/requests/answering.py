@@ -9,6 +9,7 @@ from kontend.cluster.effects.conversion import Known
 from kontend.cluster.handle import handle, handle_lazily
 from kontend.cluster.request import ApiRequest, PageNotFound, not_allowed, route
 from kontend.cluster.state import State
+from kontend.cluster.wire.encoded import EncodedList
 from kontend.cluster.wire.response import ApiResponse
 from kontend.serve.requests import pages
 from kontend.serve.requests.exchange import Answer, Exchange
@@ -17,19 +18,27 @@ _NOTHING: Final[Answer] = (b"", b"")
 
 
 def read(
-    state: State, exchange: Exchange, progress: Progress | None = None, known: Known | None = None
+    state: State,
+    exchange: Exchange,
+    progress: Progress | None = None,
+    known: Known | None = None,
+    *,
+    encoded: bool = False,
 ) -> tuple[ApiResponse, Answer | None]:
     """Returns the response to a read and its bytes.
 
-    There are no bytes for a watch, where the version is not there yet, and while webhooks must be asked.
+    There are no bytes for a watch, where the version is not there yet, while webhooks must be asked, and for a long
+    list with ``encoded``.
     """
     request = exchange.request
     response = pages.respond(state, request)
     if response is None:
         if exchange.incoming.method != "GET" and exchange.reads:
             _check_method(state, request)
-        response = handle_lazily(state, request, progress, wait=known is not None, known=known)[1]
+        encoded = encoded and exchange.takes_pieces
+        response = handle_lazily(state, request, progress, wait=known is not None, known=known, encoded=encoded)[1]
     later = response.watch is not None or response.suspended is not None or response.code == 504
+    later = later or isinstance(response.body, EncodedList)
     return response, None if later else exchange.encoded(response)
 
 

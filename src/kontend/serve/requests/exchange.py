@@ -6,7 +6,7 @@ import itertools
 import os
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from hashlib import sha512
 from typing import Any, Final
@@ -34,6 +34,7 @@ from kontend.serve.http.media import (
 )
 from kontend.serve.http.request_parser import HTTP2, Incoming
 from kontend.serve.http2.stream import Stream
+from kontend.serve.requests.list_pieces import pieces
 
 #: The sender of a request, for its answer.
 Client = Connection | Stream
@@ -121,6 +122,21 @@ class Exchange:
 
     # Answering
 
+    @property
+    def takes_pieces(self) -> bool:
+        """Returns whether the answer may come in pieces of JSON."""
+        incoming = self.incoming
+        framed = incoming.version in ("1.1", HTTP2) and incoming.method == "GET"
+        return framed and answer_type(incoming.headers.get("accept", "")) == JSON
+
+    def pieces(self, response: ApiResponse) -> tuple[bytes, Iterator[bytes]]:
+        """The head and the pieces of a long list."""
+        headers = self.incoming.headers
+        pretty = wants_pretty(self.request.first("pretty") if self.query else "", headers.get("user-agent", ""))
+        compressed = "gzip" in headers.get("accept-encoding", "")
+        extra = "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n" if compressed else ""
+        return self.stream_head(response, extra), pieces(response.body, pretty=pretty, compressed=compressed)
+
     def encoded(self, response: ApiResponse) -> Answer:
         """The bytes of a whole answer."""
         incoming, content = self.incoming, response.body
@@ -181,8 +197,8 @@ class Exchange:
         """Sends a whole answer."""
         self.connection.respond(*answer, keep_alive=self.incoming.keep_alive)
 
-    def stream_head(self, response: ApiResponse) -> bytes:
-        """The head of a watch."""
+    def stream_head(self, response: ApiResponse, extra: str = "") -> bytes:
+        """The head of an answer whose length is not known."""
         return head(
             response.code,
             self.audit_id,
@@ -190,6 +206,7 @@ class Exchange:
             length=None,
             warnings=response.warnings,
             keep_alive=self.incoming.keep_alive,
+            extra=extra,
             http2=self.incoming.version == HTTP2,
         )
 

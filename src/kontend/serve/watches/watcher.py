@@ -20,6 +20,7 @@ from kontend.cluster.wire.present import Stream
 from kontend.serve.gate import Tap
 from kontend.serve.http.media import JSON_TYPE, encode
 from kontend.serve.requests.exchange import Exchange
+from kontend.serve.turns import Turns
 
 #: Events, and bytes of several events, that a slow client may fall behind before it is cut off.
 MOST_BEHIND: Final = 1000
@@ -27,9 +28,8 @@ MOST_BYTES_BEHIND: Final = 16 << 20
 #: Seconds between the bookmarks of a watch that allows them, and seconds from the last one to its end.
 BOOKMARK_EVERY: Final = 60.0
 BOOKMARK_BEFORE_END: Final = 2.0
-#: Bytes that are given to the operating system in one go, and how long that may be repeated before others get a turn.
+#: Bytes that are given to the operating system in one go.
 _AT_ONCE: Final = 64 * 1024
-_TURN: Final = 0.005
 #: Seconds in which a client that was cut off may read what it was sent.
 _LAST_WORDS: Final = 10.0
 
@@ -38,6 +38,8 @@ ChannelKey = tuple[Resource, str, str, str, str, object]
 
 class Watches(Protocol):
     """The part of :class:`~kontend.serve.watches.watching.Hub` that a watcher uses."""
+
+    turns: Turns
 
     def leave(self, watcher: Watcher) -> None:
         """Forgets a watcher."""
@@ -103,8 +105,8 @@ class Watcher:
         """Sends the head of the answer and the events so far."""
         self._first = self._frames(events)
         self._set_timer()
-        self.connection.begin_stream(head, on_writable=self._drain, on_lost=self._lost)
-        self._drain()
+        self.connection.begin_stream(head, on_writable=self._drain_soon, on_lost=self._lost)
+        self._drain_soon()
 
     def _frames(self, events: Iterator[dict[str, Any] | None]) -> Iterator[bytes]:
         """Encodes the events so far, pauses as nothing; after an error the watch is over."""
@@ -136,24 +138,21 @@ class Watcher:
         self.pending.append(data)
 
     def _drain(self) -> None:
-        """Sends what waits, as long as the client reads and for no longer than a turn."""
+        """Sends a part of what waits, if the client reads."""
         self._draining = False
-        clock = asyncio.get_running_loop().time
-        turn_ends = clock() + _TURN
-        while not self.connection.paused and not self._over:
-            part, size = [], 0
-            while size < _AT_ONCE and (frame := self._next_frame()) is not None:
-                part.append(frame)
-                size += len(frame)
-                if not frame:
-                    break
-            if not part:
-                self.behind = 0
-                return
+        if self.connection.paused or self._over:
+            return
+        part, size = [], 0
+        while size < _AT_ONCE and (frame := self._next_frame()) is not None:
+            part.append(frame)
+            size += len(frame)
+            if not frame:
+                break
+        if part:
             self.connection.write(b"".join(part))
-            if clock() > turn_ends:
-                self._drain_soon()
-                return
+            self._drain_soon()
+        else:
+            self.behind = 0
 
     def _next_frame(self) -> bytes | None:
         if self._first is not None:
@@ -175,7 +174,7 @@ class Watcher:
     def _drain_soon(self) -> None:
         if not self._draining:
             self._draining = True
-            asyncio.get_running_loop().call_soon(self._drain)
+            self._hub.turns.soon(self._drain)
 
     def end_if_open(self) -> None:
         """Ends the answer unless it has ended."""

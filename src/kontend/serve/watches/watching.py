@@ -23,6 +23,7 @@ from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.golang.strconv import whole_number
 from kontend.serve.gate import Gate
 from kontend.serve.requests.exchange import Exchange
+from kontend.serve.turns import Turns
 from kontend.serve.watches.watcher import Channel, ChannelKey, Watcher, encoded_event
 
 #: A watch that names no timeout ends after a time between this and twice this.
@@ -34,7 +35,8 @@ _PUBLISHING_TURN: Final = 0.02
 class Hub:
     """All open watches."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, turns: Turns) -> None:
+        self.turns = turns
         #: The newest state that was published, and the version up to which its changes were.
         self._state = state
         self._version = state.resource_version
