@@ -24,33 +24,49 @@ class Command(NamedTuple):
     summary: str
 
 
-COMMANDS: Final = {
-    "serve": Command("kontend.cli.serving.serve", "run", "serve the Kubernetes API from one process, for any client"),
-    "run": Command("kontend.cli.run", "run", "run the controllers of a Python file against a cluster"),
-    "explore": Command(
-        "kontend.cli.exploring.explore", "run", "check controllers against every order, every lag and faults"
-    ),
-    "campaign": Command("kontend.cli.campaign", "run", "run many explorations side by side"),
-    "init": Command("kontend.cli.init", "run", "write a first scenario and a test for a controller file"),
-    "envtest": Command(
-        "kontend.cli.serving.envtest", "run", "print KUBEBUILDER_ASSETS for controller-runtime's envtest"
-    ),
-    "live": Command("kontend.cli.live.explore", "run", "explore an unmodified controller in any language"),
-    "race": Command("kontend.cli.race", "run", "find races in the audit log of a cluster"),
-    "replay": Command("kontend.cli.traces.replay", "run", "replay a counterexample"),
-    "inspect": Command("kontend.cli.traces.inspect", "run", "answer questions about a counterexample"),
-    "report": Command("kontend.cli.traces.report", "run", "turn counterexamples into a report"),
-    "import": Command("kontend.cli.import_kamera", "run", "translate input files of other tools into scenarios"),
-    "zoo": Command("kontend.cli.zoo", "run", "explore a collection of real bugs and their fixed twins"),
-    "audit": Command("kontend.cli.auditing.audit", "run", "find unsafe status and metadata writes in controllers"),
-    "rule": Command("kontend.cli.auditing.rule", "run", "explain a rule of the auditor"),
+#: The commands, by what people want to do.
+GROUPS: Final = {
+    "Check a controller": {
+        "init": Command("kontend.cli.init", "run", "write a first scenario and a test for a controller file"),
+        "explore": Command(
+            "kontend.cli.exploring.explore", "run", "check controllers against every order, every lag and faults"
+        ),
+        "live": Command("kontend.cli.live.explore", "run", "explore an unmodified controller in any language"),
+        "campaign": Command("kontend.cli.campaign", "run", "run many explorations side by side"),
+    },
+    "Understand what was found": {
+        "inspect": Command("kontend.cli.traces.inspect", "run", "answer questions about a counterexample"),
+        "replay": Command("kontend.cli.traces.replay", "run", "replay a counterexample"),
+        "report": Command("kontend.cli.traces.report", "run", "turn counterexamples into a report"),
+    },
+    "Check source code and clusters": {
+        "audit": Command("kontend.cli.auditing.audit", "run", "find unsafe status and metadata writes in controllers"),
+        "rule": Command("kontend.cli.auditing.rule", "run", "explain a rule of the auditor"),
+        "race": Command("kontend.cli.race", "run", "find races in the audit log of a cluster"),
+    },
+    "Run": {
+        "serve": Command(
+            "kontend.cli.serving.serve", "run", "serve the Kubernetes API from one process, for any client"
+        ),
+        "run": Command("kontend.cli.run", "run", "run the controllers of a Python file against a cluster"),
+        "envtest": Command(
+            "kontend.cli.serving.envtest", "run", "print KUBEBUILDER_ASSETS for controller-runtime's envtest"
+        ),
+    },
+    "Learn and set up": {
+        "help": Command("kontend.cli.manual", "run", "show a page of the manual"),
+        "zoo": Command("kontend.cli.zoo", "run", "explore a collection of real bugs and their fixed twins"),
+        "import": Command("kontend.cli.import_kamera", "run", "translate input files of other tools into scenarios"),
+        "completion": Command("kontend.cli.completion", "run", "print completions for bash, zsh or fish"),
+    },
 }
+COMMANDS: Final = {name: command for commands in GROUPS.values() for name, command in commands.items()}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``kontend`` with the given arguments, or with those of the process, and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
+    if not arguments or arguments[0] in ("-h", "--help") or arguments == ["help"]:
         write(_help())
         return ExitCode.OK if arguments else ExitCode.ERROR
     name, *rest = arguments
@@ -83,9 +99,14 @@ def _run(name: str, command: Command, arguments: Sequence[str]) -> int:
 
 
 def _help() -> str:
-    lines = ["kontend finds, explains and prevents concurrency bugs in Kubernetes controllers, without a cluster.", ""]
-    lines += [f"  kontend {name:<8} {command.summary}" for name, command in COMMANDS.items()]
-    return "\n".join([*lines, "", "'kontend COMMAND --help' lists the options of a command.", ""])
+    lines = ["kontend finds, explains and prevents concurrency bugs in Kubernetes controllers, without a cluster."]
+    for title, commands in GROUPS.items():
+        lines += ["", f"{title}:", *(f"  kontend {name:<10} {command.summary}" for name, command in commands.items())]
+    lines += [
+        "",
+        "'kontend COMMAND --help' lists the options of a command, 'kontend help topics' the pages of the manual.",
+    ]
+    return "\n".join([*lines, "The place to start: 'kontend help tutorial'.", ""])
 
 
 def _unknown(name: str) -> str:

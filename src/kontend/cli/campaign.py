@@ -47,7 +47,7 @@ _DIRECTORY: Final = Path("kontend-campaign")
 
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend campaign``."""
-    options = _parser().parse_args(list(argv))
+    options = parser().parse_args(list(argv))
     with usage_errors(BadScenario, BadJournal, BadExecutor):
         entries = _entries(options)
         executor = _executor(options)
@@ -203,15 +203,32 @@ def _note(text: str) -> None:
         sys.stderr.flush()
 
 
-def _parser() -> Parser:
-    parser = Parser(
+def parser() -> Parser:
+    """Return the parser of the options."""
+    made = Parser(
         prog="kontend campaign",
         description="Run many explorations, random walks, plans and live commands side by side. A campaign that was "
         "interrupted or killed goes on with the same command.",
+        examples={
+            "every scenario of a directory, with a report for CI": "kontend campaign scenarios/ --junit report.xml",
+            "two bounds, each by itself": "kontend campaign widgets.py --bounds lag=1 --bounds lag=2,crashes=2",
+            "walks with eight seeds, four at a time": "kontend campaign widgets.py --search random --seeds 8 --jobs 4",
+        },
         epilog="Exit codes: 0 everything holds, 1 something is violated, 2 usage error or a run that failed, "
         "3 undecided.",
+        topic="campaign",
     )
-    add = parser.add_argument
+    _add_targets(made)
+    _add_searches(made)
+    _add_running(made)
+    add = made.add_argument_group("output").add_argument
+    add("--json", metavar="FILE", help="write all outcomes as JSON; - is the standard output")
+    add("--junit", metavar="FILE", help="write all outcomes as JUnit XML; - is the standard output")
+    return made
+
+
+def _add_targets(made: Parser) -> None:
+    add = made.add_argument_group("what is explored").add_argument
     add(
         "targets",
         metavar="TARGET",
@@ -227,12 +244,17 @@ def _parser() -> Parser:
     ):
         text = f"a YAML file or directory of {what} (repeatable)"
         add(f"--{name}", action="append", type=Path, default=[], metavar="PATH", help=text)
+
+
+def _add_searches(made: Parser) -> None:
+    add = made.add_argument_group("bounds and search").add_argument
     add(
         "--bounds",
         action="append",
         default=[],
         metavar="NAME=N,…",
-        help="explore within these bounds, such as lag=2,crashes=1,seconds=60; several are tried one by one",
+        help="explore within these bounds, such as lag=2,crashes=1,seconds=60; several are tried one by one "
+        "(default: those of each scenario)",
     )
     add(
         "--search",
@@ -251,6 +273,11 @@ def _parser() -> Parser:
         help="where everything holds with one fault in a run, search N states with two (default: 1,000)",
     )
     add("--plan", action="append", type=Path, default=[], metavar="FILE", help="try only this plan (repeatable)")
+    add("--one-process", action="store_true", help="do not compare runs of code with those in other processes")
+
+
+def _add_running(made: Parser) -> None:
+    add = made.add_argument_group("where it runs").add_argument
     add("--jobs", type=at_least(1), metavar="N", help="runs at the same time (default: one for each processor)")
     add(
         "--executor",
@@ -259,8 +286,7 @@ def _parser() -> Parser:
         help="the way to start them: fork, spawn, ray[://ADDRESS] or dask[://ADDRESS] (default: fork, where the system "
         "can)",
     )
-    add("--one-process", action="store_true", help="do not compare runs of code with those in other processes")
-    add("--timeout", type=at_least(1), metavar="S", help="end a run after so many seconds, as an error")
+    add("--timeout", type=at_least(1), metavar="S", help="end a run after S seconds, as an error (default: no limit)")
     add(
         "--directory",
         type=Path,
@@ -269,6 +295,3 @@ def _parser() -> Parser:
         help=f"journal, checkpoints and counterexamples; the campaign goes on from it (default: {_DIRECTORY})",
     )
     add("--fresh", action="store_true", help="run everything again, whatever the journal has")
-    add("--json", metavar="FILE", help="write all outcomes as JSON; - is the standard output")
-    add("--junit", metavar="FILE", help="write all outcomes as JUnit XML; - is the standard output")
-    return parser

@@ -11,7 +11,8 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
@@ -22,6 +23,10 @@ from kontend.safe_files import write_whole
 
 #: Control characters except tab and line feed, and those that change the direction of writing.
 _CONTROLS: Final = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069]")
+#: Options that a usage line lists one by one.
+_LISTED: Final = 8
+#: The width of paragraphs below the options.
+_HELP_WIDTH: Final = 78
 #: Text is made no narrower than this.
 _NARROWEST: Final = 30
 
@@ -46,17 +51,44 @@ class UsageError(Exception):
 
 
 class _Help(argparse.HelpFormatter):
-    """Fills paragraphs, and keeps text that has lines of its own as it is."""
+    """Fills paragraphs, keeps text that has lines of its own as it is, and lists few options in the usage line."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if "\n" in text else super()._fill_text(text, width, indent)
 
+    def add_usage(
+        self,
+        usage: str | None,
+        actions: Iterable[argparse.Action],
+        groups: Iterable[Any],
+        prefix: str | None = None,
+    ) -> None:
+        """Add the usage line; many options are not listed twice, there and below."""
+        listed = list(actions)
+        if usage is None and sum(bool(action.option_strings) for action in listed) > _LISTED:
+            self._prog += " [options]"
+            listed = [action for action in listed if not action.option_strings]
+            groups = ()
+        super().add_usage(usage, listed, groups, prefix)
+
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises :class:`UsageError` instead of exiting."""
+    """An argument parser that raises :class:`UsageError` instead of exiting.
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(formatter_class=_Help, **options)
+    The help ends with ``examples`` (command lines, by what each does), the ``epilog``, and the ``topic`` of the manual
+    that says more.
+    """
+
+    def __init__(
+        self, *, examples: Mapping[str, str] | None = None, epilog: str = "", topic: str = "", **options: Any
+    ) -> None:
+        self.examples = dict(examples or {})
+        self.topic = topic
+        shown = "".join(f"\n  # {what}\n  {line}" for what, line in self.examples.items())
+        manual = f"The manual: kontend help {topic}" if topic else ""
+        text = epilog if "\n" in epilog else textwrap.fill(epilog, _HELP_WIDTH)
+        parts = [f"examples:{shown}" if shown else "", text, manual]
+        super().__init__(formatter_class=_Help, epilog="\n\n".join(part for part in parts if part) or None, **options)
 
     def error(self, message: str) -> NoReturn:
         """Raise ``message`` as a :class:`UsageError`."""

@@ -14,16 +14,30 @@ from kontend.explore.planned.kamera import translated
 from kontend.explore.problems import BadScenario
 
 
+def parser() -> Parser:
+    """Return the parser of the options."""
+    made = Parser(
+        prog="kontend import",
+        description="Translate input files of other tools into scenario files.",
+        examples={
+            "a kamera input": "kontend import kamera input.json",
+            "with its controllers": "kontend import kamera input.json --controller widget=operator:Widgets",
+            "with its kinds": "kontend import kamera input.json --kind Widget=Widget.example.com/v1",
+        },
+        topic="kamera",
+    )
+    made.add_argument("tool", choices=("kamera",), help="the tool that the file is for")
+    made.add_argument("file", type=Path, metavar="FILE", help="its input file (JSON)")
+    text = "the import path of a controller, by its name in the file (repeatable)"
+    made.add_argument("--controller", action="append", default=[], metavar="NAME=MODULE:CLASS", help=text)
+    text = "a kind, by its name in the file (repeatable)"
+    made.add_argument("--kind", action="append", default=[], metavar="NAME=KIND.GROUP/VERSION", help=text)
+    return made
+
+
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend import``."""
-    parser = Parser(prog="kontend import", description="Translate input files of other tools into scenario files.")
-    parser.add_argument("tool", choices=("kamera",), help="the tool that the file is for")
-    parser.add_argument("file", type=Path, metavar="FILE", help="its input file (JSON)")
-    text = "the import path of a controller, by its name in the file (repeatable)"
-    parser.add_argument("--controller", action="append", default=[], metavar="NAME=MODULE:CLASS", help=text)
-    text = "a kind, by its name in the file (repeatable)"
-    parser.add_argument("--kind", action="append", default=[], metavar="NAME=KIND.GROUP/VERSION", help=text)
-    options = parser.parse_args(list(argv))
+    options = parser().parse_args(list(argv))
     try:
         document = orjson.loads(options.file.read_bytes())
     except OSError as error:

@@ -31,16 +31,26 @@ _WIDTH: Final = 100
 _SECONDS: Final = 60
 
 
-def run(argv: Sequence[str]) -> int:
-    """Run ``kontend init``."""
-    parser = Parser(
+def parser() -> Parser:
+    """Return the parser of the options."""
+    made = Parser(
         prog="kontend init",
         description="Write a first scenario and a test for the controllers of a Python file. This runs the file.",
+        examples={
+            "a scenario and a test beside the file": "kontend init widgets.py",
+            "again, over files that exist": "kontend init widgets.py --force",
+        },
+        topic="explore",
         epilog="Exit codes: 0 both files are written, 2 usage error.",
     )
-    parser.add_argument("file", metavar="FILE", type=Path, help="a Python file that defines controllers")
-    parser.add_argument("--force", action="store_true", help="overwrite files that exist, without asking")
-    options = parser.parse_args(list(argv))
+    made.add_argument("file", metavar="FILE", type=Path, help="a Python file that defines controllers")
+    made.add_argument("--force", action="store_true", help="overwrite files that exist, without asking")
+    return made
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run ``kontend init``."""
+    options = parser().parse_args(list(argv))
     file: Path = options.file
     with usage_errors(*_ERRORS):
         module = load(file)

@@ -34,7 +34,7 @@ _FULL: Final = "RequestResponse"
 
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend race``."""
-    options = _parser().parse_args(list(argv))
+    options = parser().parse_args(list(argv))
     reading = Reading()
     with usage_errors(BadLog):
         result = analyse(events_of(options.files, reading), _options(options))
@@ -58,15 +58,22 @@ def run(argv: Sequence[str]) -> int:
 _EXPECTED: Final = "expected JSON lines of audit.k8s.io/v1, as kube-apiserver --audit-log-path writes them"
 
 
-def _parser() -> Parser:
-    parser = Parser(
+def parser() -> Parser:
+    """Return the parser of the options."""
+    made = Parser(
         prog="kontend race",
         description="Find lost updates, blind overwrites, stale writes, fights and hot loops in Kubernetes audit logs "
         "of the level RequestResponse: those of a cluster, or of kontend serve --audit-log.",
+        examples={
+            "the log of a cluster": "kontend race audit.log",
+            "one kind in the last quarter of an hour": "kontend race audit.log --since 15m --kind Deployment",
+            "a page of all findings": "kontend race audit.log --html races.html",
+        },
+        topic="race",
         epilog="Exit codes: 0 nothing found, 1 findings, 2 usage error, 3 nothing found, and not everything could be "
         "judged: suspected writes, lines that cannot be read, or no write with its objects.",
     )
-    add = parser.add_argument
+    add = made.add_argument
     add("files", nargs="+", metavar="FILE", help="an audit log, also compressed with gzip; - for the standard input")
     add("--since", type=_time, metavar="TIME", help="judge writes from here on: 2026-11-16T10:00:00Z, or 15m ago")
     add("--until", type=_time, metavar="TIME", help="judge writes up to here")
@@ -81,11 +88,17 @@ def _parser() -> Parser:
         "it to their writer (default: 0)",
     )
     add("--loop", type=at_least(5), default=20, metavar="N", help="writes in a row that make a hot loop (default: 20)")
-    add("--failures", type=Path, default=Path("failures"), metavar="DIR", help="directory for traces")
+    add(
+        "--failures",
+        type=Path,
+        default=Path("failures"),
+        metavar="DIR",
+        help="directory for traces (default: failures)",
+    )
     add("--html", type=Path, metavar="FILE", help="write all findings as one HTML page")
     add("--verbose", "-v", action="store_true", help="show every field of a trace")
     add("--output-format", choices=("text", "json"), default="text", help="output format (default: text)")
-    return parser
+    return made
 
 
 def _options(options: Namespace) -> Options:

@@ -24,13 +24,20 @@ from kontend.runtime.telemetry.logs import FORMATS, LOGGER, configure
 from kontend.runtime.user_file import BadFile, controllers_in, load_file
 
 
-def _parser() -> Parser:
-    parser = Parser(
+def parser() -> Parser:
+    """Return the parser of the options."""
+    made = Parser(
         prog="kontend run",
         description="Run the controllers of a Python file or package against a cluster, until Ctrl-C.",
+        examples={
+            "against the cluster of the current context": "kontend run operator.py",
+            "against kontend serve": "kontend run operator.py --server http://127.0.0.1:6443",
+            "one replica of several": "kontend run operator.py --leader-elect my-operator",
+        },
+        topic="runtime",
         epilog="Without --server and --kubeconfig: $KUBECONFIG, the service account of the pod, or ~/.kube/config.",
     )
-    add = parser.add_argument
+    add = made.add_argument
     add(
         "file",
         metavar="FILE",
@@ -55,12 +62,12 @@ def _parser() -> Parser:
         choices=[guard.name for guard in fields(Guards)],
         help=f"switch a guard off (repeatable): {', '.join(guard.name for guard in fields(Guards))}",
     )
-    return parser
+    return made
 
 
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend run`` until it is stopped."""
-    options = _parser().parse_args(list(argv))
+    options = parser().parse_args(list(argv))
     handler = configure(options.log_format)
     try:
         with usage_errors(BadFile, BadController, BadKubeconfig, BadAddress, ApiError):

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from kontend.cli.command import UsageError, at_least
 from kontend.executors.names import address_problem, executor_problem
 
+if TYPE_CHECKING:
+    from argparse import _ActionsContainer
 
-def add_scale_options(parser: ArgumentParser) -> None:
-    """Add ``--jobs`` and ``--executor``."""
-    parser.add_argument(
+
+def add_scale_options(container: _ActionsContainer) -> None:
+    """Add ``--jobs`` and ``--executor`` to a parser or a group."""
+    container.add_argument(
         "--jobs",
         type=at_least(1),
         metavar="N",
         help="number of processes or workers (default: 1; with --executor, as many as this machine has processors)",
     )
-    parser.add_argument(
+    container.add_argument(
         "--executor",
         default="",
         metavar="NAME",

@@ -27,7 +27,7 @@ _WIDTH = 30
 
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend zoo``."""
-    options = _parser().parse_args(list(argv))
+    options = parser().parse_args(list(argv))
     check_scale_options(options)
     folder: Path | None = options.directory or directory()
     if folder is not None and not folder.is_dir():
@@ -53,22 +53,29 @@ def run(argv: Sequence[str]) -> int:
     return _exit_code(outcomes, guarded=options.guarded)
 
 
-def _parser() -> Parser:
-    parser = Parser(
+def parser() -> Parser:
+    """Return the parser of the options."""
+    made = Parser(
         prog="kontend zoo",
         description="Explore a collection of real bugs and their fixed twins.",
+        examples={
+            "all bugs and their fixed twins": "kontend zoo --jobs 4",
+            "one archetype": "kontend zoo --archetype A4",
+            "the bugs with all guards on": "kontend zoo --guarded",
+        },
+        topic="zoo",
         epilog="Exit codes: 0 all bugs found and all twins hold (with --guarded: all buggy controllers hold), "
         "1 otherwise, 2 usage error, 3 undecided.",
     )
-    add = parser.add_argument
+    add = made.add_argument
     add("names", metavar="NAME", nargs="*", help="explain one bug in full, or run only these (default: all)")
     add("--archetype", choices=tuple(ARCHETYPES), metavar="A", help="only bugs of this archetype, such as A4")
     add("--guarded", action="store_true", help="run the buggy controllers with all guards of the runtime on")
     add("--directory", type=Path, metavar="DIR", help="the folder of the entries (default: those of kontend)")
-    add_scale_options(parser)
+    add_scale_options(made)
     add("--seconds", type=at_least(1), default=60, metavar="N", help="time limit for one scenario (default: 60)")
     add("--output-format", choices=("text", "json"), default="text", help="output format (default: text)")
-    return parser
+    return made
 
 
 def _chosen(known: dict[str, Entry], options: Namespace) -> list[Entry]:

@@ -26,24 +26,31 @@ from kontend.audit.sources.git import DiffError
 from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors, write
 
 
-def _parser() -> Parser:
-    parser = Parser(
+def parser() -> Parser:
+    """Return the parser of the options."""
+    made = Parser(
         prog="kontend audit",
         description="Find unsafe status and metadata writes in Go and Python controllers.",
+        examples={
+            "this directory": "kontend audit",
+            "what a branch adds": "kontend audit --diff origin/main",
+            "for GitHub's code scanning": "kontend audit --output-format sarif --output-file audit.sarif",
+        },
+        topic="audit",
         epilog="Suppress a finding with `// kontend: ignore[rule] -- reason`. `kontend rule NAME` explains a rule. "
         "Exit code: 0 nothing at or above --fail-on, 1 findings, 2 wrong use or a file that could not be audited.",
     )
     levels = [severity.value for severity in Severity]
-    parser.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="files or directories (default: .)")
-    _selection(parser, levels)
-    output = parser.add_argument_group("output")
+    made.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="files or directories (default: .)")
+    _selection(made, levels)
+    output = made.add_argument_group("output")
     output.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
     output.add_argument("--output-file", metavar="FILE", help="write to FILE instead of standard output")
     output.add_argument("--table", action="store_true", help="print every write site with its verdict")
     output.add_argument("--statistics", action="store_true", help="print the number of findings of each rule")
     output.add_argument("--brief", action="store_true", help="leave out code frames, interleavings and diffs")
     output.add_argument("--fail-on", choices=[*levels, "never"], help="lowest severity that exits 1 (default: error)")
-    action = parser.add_argument_group("actions")
+    action = made.add_argument_group("actions")
     action.add_argument("--fix", action="store_true", help="show the diff of the safe fixes and apply them")
     action.add_argument(
         "--confirm",
@@ -52,7 +59,7 @@ def _parser() -> Parser:
         "running the same pattern",
     )
     action.add_argument("--write-baseline", metavar="FILE", help="write the findings to FILE and exit 0")
-    return parser
+    return made
 
 
 def _selection(parser: argparse.ArgumentParser, levels: list[str]) -> None:
@@ -76,7 +83,7 @@ def _selection(parser: argparse.ArgumentParser, levels: list[str]) -> None:
 
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend audit`` and return the exit code."""
-    options = _parser().parse_args(list(argv))
+    options = parser().parse_args(list(argv))
     missing = [path for path in options.paths if not os.path.lexists(path)]
     if missing:
         raise UsageError(f"{missing[0]}: no such file or directory")

@@ -8,12 +8,22 @@ from kontend.audit.rules import RULES, UnknownRule, find_rule, page
 from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors, write
 
 
+def parser() -> Parser:
+    """Return the parser of the options."""
+    made = Parser(
+        prog="kontend rule",
+        description="Explain a rule of the auditor.",
+        examples={"one rule": "kontend rule KA001", "their list": "kontend rule --all"},
+        topic="audit",
+    )
+    made.add_argument("name", nargs="?", metavar="NAME", help="name or code of a rule")
+    made.add_argument("--all", action="store_true", help="list every rule")
+    return made
+
+
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend rule`` and return the exit code."""
-    parser = Parser(prog="kontend rule", description="Explain a rule of the auditor.")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="name or code of a rule")
-    parser.add_argument("--all", action="store_true", help="list every rule")
-    options = parser.parse_args(list(argv))
+    options = parser().parse_args(list(argv))
     if options.all:
         for rule in RULES.values():
             severity = rule.severity.value if rule.severity else "by policy"

@@ -70,7 +70,7 @@ _ERRORS: Final = (BadScenario, BadController, BadExecutor, Nondeterminism, ApiEr
 
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend explore``."""
-    options = _parser().parse_args(list(argv))
+    options = parser().parse_args(list(argv))
     check_scale_options(options)
     check_timed_options(options)
     with usage_errors(*_ERRORS):
@@ -165,38 +165,49 @@ def _saved(directory: Path, document: Document) -> str:
         return ""
 
 
-def _parser() -> Parser:
-    parser = Parser(
+def parser() -> Parser:
+    """Return the parser of the options."""
+    made = Parser(
         prog="kontend explore",
         description="Check controllers against every order of calls, every cache lag, crashes and failures.",
+        examples={
+            "the scenarios of a file, or a generated one for its controllers": "kontend explore widgets.py",
+            "wider bounds, and a page": "kontend explore widgets.py --lag 2 --concurrent 2 --html page.html",
+            "random walks where there are too many states": "kontend explore widgets.py --search random --walks 5000",
+        },
         epilog="Exit codes: 0 everything holds, 1 something is violated, 2 usage error, 3 undecided.",
+        topic="explore",
     )
-    add = parser.add_argument
-    add_target_options(parser)
-    add("--failures", type=Path, default=_FAILURES, metavar="DIR", help="directory for counterexamples")
+    add_target_options(made)
+    _add_bounds(made)
+    _add_search(made)
+    _add_output(made)
+    add_timed_options(made)
+    return made
+
+
+def _add_bounds(made: Parser) -> None:
+    add = made.add_argument_group("bounds (they replace those of the scenario)").add_argument
+    usual = Bounds()
     for name, what in _BOUNDS.items():
-        add(f"--{name}", type=at_least(LEAST[name]), metavar="N", help=f"{what} (default: as in the scenario)")
+        default = getattr(usual, name)
+        text = f"{what} (default: {'no limit' if default is None else f'{default:,}'})"
+        add(f"--{name}", type=at_least(LEAST[name]), metavar="N", help=text)
     add("--atomic", action="store_true", help="let nothing happen between the calls of a reconcile")
     add("--no-perturbations", action="store_true", help="explore only the unperturbed runs")
     names = ", ".join(PERTURBATIONS)
-    add("--only", metavar="NAME,…", help=f"try only these perturbations, of: {names} (default: as in the scenario)")
+    add("--only", metavar="NAME,…", help=f"try only these perturbations, of: {names} (default: all within the bounds)")
     add("--plan", type=Path, metavar="FILE", help="try only the perturbations of a plan file (YAML)")
-    add("--one-process", action="store_true", help="do not compare runs with those in other processes")
+
+
+def _add_search(made: Parser) -> None:
+    group = made.add_argument_group("search")
+    add = group.add_argument
     add(
         "--search",
         choices=STRATEGIES,
         default="breadth",
         help="search strategy: every state (breadth, depth), or random walks (random, pct) (default: breadth)",
-    )
-    add_scale_options(parser)
-    add(
-        "--checkpoint", type=Path, metavar="DIR", help="go on from here after the search has ended early, or was killed"
-    )
-    add(
-        "--spill",
-        type=Path,
-        metavar="DIR",
-        help="directory for what does not fit into --memory (default: that of --checkpoint, or a temporary one)",
     )
     add("--seed", type=at_least(0), default=0, metavar="N", help="random seed (default: 0)")
     add("--walks", type=at_least(1), default=1_000, metavar="N", help="number of walks (default: 1,000)")
@@ -207,14 +218,30 @@ def _parser() -> Parser:
         metavar="N",
         help=f"where everything holds with one fault in a run, search N states with two (default: {_DEEPEN:,})",
     )
+    add("--one-process", action="store_true", help="do not compare runs with those in other processes")
+    where = made.add_argument_group("where it runs")
+    add_scale_options(where)
+    where.add_argument(
+        "--checkpoint", type=Path, metavar="DIR", help="go on from here after the search has ended early, or was killed"
+    )
+    where.add_argument(
+        "--spill",
+        type=Path,
+        metavar="DIR",
+        help="directory for what does not fit into --memory (default: that of --checkpoint, or a temporary one)",
+    )
+
+
+def _add_output(made: Parser) -> None:
+    add = made.add_argument_group("output").add_argument
     add("--expect", metavar="PROPERTY", help="say whether this is violated (lost-update, ...), and what avoids it")
     add("--verbose", "-v", action="store_true", help="show every step and every field of a trace")
-    add("--interactive", action="store_true", help="serve a page on this machine on which you choose the steps")
-    add("--port", type=at_least(0), default=0, metavar="N", help="port of the interactive page (default: a free one)")
     add("--html", type=Path, metavar="FILE", help="write all verdicts as one HTML page")
     add("--output-format", choices=("text", "json"), default="text", help="output format (default: text)")
-    add_timed_options(parser)
-    return parser
+    text = f"directory for counterexamples (default: {_FAILURES})"
+    add("--failures", type=Path, default=_FAILURES, metavar="DIR", help=text)
+    add("--interactive", action="store_true", help="serve a page on this machine on which you choose the steps")
+    add("--port", type=at_least(0), default=0, metavar="N", help="port of the interactive page (default: a free one)")
 
 
 def _bounded_targets(options: Namespace) -> dict[str, Target]:

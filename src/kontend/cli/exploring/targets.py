@@ -41,8 +41,8 @@ class Target:
 
 
 def add_options(parser: Parser) -> None:
-    """Add the options that say what is explored."""
-    add = parser.add_argument
+    """Add the options that select what is explored."""
+    add = parser.add_argument_group("what is explored").add_argument
     add(
         "targets",
         metavar="TARGET",

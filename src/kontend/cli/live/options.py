@@ -43,9 +43,15 @@ def parser() -> Parser:
         usage="kontend live [options] -- COMMAND [ARGUMENT ...]",
         description="Explore an unmodified controller: run it against a gated API server, derive plans from what it "
         "does, and carry them out: crashes, lost responses, failures, stale caches, concurrent users, hand-overs.",
+        examples={
+            "every plan for a Go operator": "kontend live --crds config/crd --objects sample.yaml -- ./bin/manager",
+            "what would be tried": "kontend live --list-plans --crds crd.yaml -- kopf run operator.py",
+            "ten minutes, four runs at a time": "kontend live --seconds 600 --jobs 4 --crds crd.yaml -- ./bin/manager",
+        },
         epilog="Exit codes: 0 no violation, 1 violations, 2 usage error, 3 not all plans were carried out.",
+        topic="live",
     )
-    add = made.add_argument
+    add = made.add_argument_group("the cluster").add_argument
     paths: dict[str, Any] = {"action": "append", "default": [], "metavar": "PATH", "type": Path}
     add("--crds", **paths, help="file or directory with custom resource definitions (repeatable)")
     add("--objects", **paths, help="file or directory with objects to begin with (repeatable)")
@@ -61,15 +67,17 @@ def parser() -> Parser:
         help="run what kube-controller-manager runs: Deployments, Jobs ... (without: only garbage collection)",
     )
     add("--pods", action="store_true", help="schedule pods and let them run")
+    add = made.add_argument_group("plans").add_argument
     add("--list-plans", action="store_true", help="run the baseline, print the plans and stop")
     add("--only", default="", metavar="TEXT", help="carry out only plans whose name contains this text")
     add("--plan", action="append", default=[], type=Path, metavar="FILE", help="carry out this plan (repeatable)")
-    add("--seconds", type=at_least(1), default=0, metavar="N", help="begin no plan after so many seconds")
+    add("--seconds", type=at_least(1), default=0, metavar="N", help="start no plan after N seconds (default: no limit)")
     add(
         "--pairs",
         action=BooleanOptionalAction,
         help="after single perturbations, pairs of them (default: if --seconds leave time for them)",
     )
+    add = made.add_argument_group("runs").add_argument
     add("--jobs", type=at_least(1), default=1, metavar="N", help="runs at the same time (default: 1)")
     add("--patience", type=_seconds, default=1.0, metavar="S", help="silence that ends the first run (default: 1)")
     add("--limit", type=_seconds, default=20.0, metavar="S", help="give up waiting for silence (default: 20)")
@@ -81,6 +89,7 @@ def parser() -> Parser:
         metavar="S",
         help="wait for the process to repair a wrong final state by itself: then it is no violation (default: 65)",
     )
+    add = made.add_argument_group("the command").add_argument
     add("--ready", metavar="URL|REGEX", help="ready when this URL answers, or the output matches (default: when idle)")
     add(
         "--in-cluster",
@@ -91,8 +100,15 @@ def parser() -> Parser:
         "service account, KUBERNETES_SERVICE_HOST, POD_NAME, POD_NAMESPACE, and its Pod object",
     )
     add("--env", action="append", default=[], metavar="NAME=VALUE", help="environment of the command (repeatable)")
-    add("--failures", type=Path, default=Path("failures"), metavar="DIR", help="directory for traces")
-    add("--directory", type=Path, default=Path(), metavar="DIR", help="working directory of the command")
+    add("--directory", type=Path, default=Path(), metavar="DIR", help="its working directory (default: this one)")
+    add = made.add_argument_group("output").add_argument
+    add(
+        "--failures",
+        type=Path,
+        default=Path("failures"),
+        metavar="DIR",
+        help="directory for traces (default: failures)",
+    )
     return made
 
 

@@ -14,15 +14,25 @@ from kontend.cli.command import ExitCode, Parser, UsageError, write
 from kontend.live.envtest import assets
 
 
-def run(argv: Sequence[str]) -> int:
-    """Write the stand-ins and print their directory."""
-    parser = Parser(
+def parser() -> Parser:
+    """Return the parser of the options."""
+    made = Parser(
         prog="kontend envtest",
         description="Print a directory for KUBEBUILDER_ASSETS whose kube-apiserver and etcd are kontend's.",
+        examples={
+            "the directory of the stand-ins": "kontend envtest",
+            "in a directory of the project": "kontend envtest --directory build/envtest",
+        },
+        topic="envtest",
         epilog="KUBEBUILDER_ASSETS=$(kontend envtest) go test ./...; KONTEND_GATE=lag=0.2,conflicts=0.1 perturbs it.",
     )
-    parser.add_argument("--directory", type=Path, metavar="DIR", help="write them there (default: the user's cache)")
-    options = parser.parse_args(list(argv))
+    made.add_argument("--directory", type=Path, metavar="DIR", help="write them there (default: the user's cache)")
+    return made
+
+
+def run(argv: Sequence[str]) -> int:
+    """Write the stand-ins and print their directory."""
+    options = parser().parse_args(list(argv))
     _check_gate()
     try:
         import cryptography  # noqa: F401 - TLS works without it, service accounts do not

@@ -41,13 +41,20 @@ from kontend.serve.webhooks import BadService, parse_services
 _MANAGER = "kontend"
 
 
-def _parser() -> Parser:
-    parser = Parser(
+def parser() -> Parser:
+    """Return the parser of the options."""
+    made = Parser(
         prog="kontend serve",
         description="Serve the Kubernetes 1.35 API from one process: for kubectl, for controllers, for tests.",
+        examples={
+            "custom resources, and the controllers of Kubernetes": "kontend serve --crds crds/ --controllers --pods",
+            "for a test: a free port, HTTPS, RBAC": "kontend serve --port 0 --tls --rbac --kubeconfig kubeconfig",
+            "durable": "kontend serve --data state/",
+        },
         epilog="Stop it with Ctrl-C. Without --data and --snapshot nothing is kept.",
+        topic="serve",
     )
-    add = parser.add_argument
+    add = made.add_argument_group("objects").add_argument
     add(
         "--crds",
         action="append",
@@ -64,8 +71,9 @@ def _parser() -> Parser:
         type=Path,
         help="file or directory with objects to begin with (repeatable)",
     )
-    add("--address", default="127.0.0.1", help="where to listen (default: this machine only)")
-    add("--port", type=_port, default=6443, help="default: 6443; 0 picks a free one")
+    add = made.add_argument_group("address").add_argument
+    add("--address", default="127.0.0.1", help="where to listen (default: 127.0.0.1, this machine only)")
+    add("--port", type=_port, default=6443, metavar="N", help="port (default: 6443; 0 picks a free one)")
     add(
         "--kubeconfig",
         metavar="FILE",
@@ -73,6 +81,7 @@ def _parser() -> Parser:
         help="write the kubeconfig there (default: a new directory, removed at the end)",
     )
     add("--ready-fd", metavar="N", type=int, help="write the URL to this file descriptor when ready, and close it")
+    add = made.add_argument_group("what is kept").add_argument
     add("--data", metavar="DIR", type=Path, help="keep everything there: what was acknowledged survives any crash")
     add("--recover", action="store_true", help="with --data: keep what can be read of a damaged directory")
     add(
@@ -81,6 +90,7 @@ def _parser() -> Parser:
         type=Path,
         help="load the state from there if it exists, and save it there at the end",
     )
+    add = made.add_argument_group("controllers and admission").add_argument
     add(
         "--controllers",
         action="store_true",
@@ -100,6 +110,7 @@ def _parser() -> Parser:
         action="store_true",
         help="begin without the objects that kube-apiserver makes: default roles, the Service kubernetes ...",
     )
+    add = made.add_argument_group("access").add_argument
     add("--read-only", action="store_true", help="refuse writes")
     add(
         "--token",
@@ -129,6 +140,7 @@ def _parser() -> Parser:
     add("--rbac", action="store_true", help="allow only what roles and bindings allow")
     add("--tls", action="store_true", help="serve HTTPS with a certificate of its own, which the kubeconfig trusts")
     add("--no-http2", action="store_true", help="with --tls: serve HTTP/1.1 only")
+    add = made.add_argument_group("webhooks and records").add_argument
     add(
         "--service",
         action="append",
@@ -137,7 +149,7 @@ def _parser() -> Parser:
         help="where a service is that webhook configurations refer to (repeatable)",
     )
     add("--audit-log", metavar="FILE", type=Path, help="append an audit log in the format of Kubernetes")
-    return parser
+    return made
 
 
 def _port(text: str) -> int:
@@ -148,7 +160,7 @@ def _port(text: str) -> int:
 
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend serve`` until it is stopped, and return the exit code."""
-    options = _parser().parse_args(list(argv))
+    options = parser().parse_args(list(argv))
     with usage_errors(StoreError, manifests.BadManifest):
         tokens = _tokens(options)
         _check(options, tokens)

@@ -49,7 +49,7 @@ exit codes: 0 answered, 2 usage error"""
 
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend inspect``."""
-    options = _parser().parse_args(list(argv))
+    options = parser().parse_args(list(argv))
     paths, question = _split(options.words)
     with usage_errors(BadTrace, BadQuestion):
         documents = {str(path): read_archive(path) for path in paths}
@@ -86,19 +86,26 @@ def answers(document: Document, *, verbose: bool = False) -> Callable[[Sequence[
     return lambda words: _answer(document, list(words), options)[0]
 
 
-def _parser() -> Parser:
-    parser = Parser(
+def parser() -> Parser:
+    """Return the parser of the options."""
+    made = Parser(
         prog="kontend inspect",
         usage="kontend inspect FILE [QUESTION] [--tui] [--verbose] [--output-format {text,json}]",
         description="Answer questions about a trace. Nothing is run.",
+        examples={
+            "the trace": "kontend inspect failures/lost_update.zip",
+            "who wrote a field": "kontend inspect failures/lost_update.zip who status.phase",
+            "one step": "kontend inspect failures/lost_update.zip step 3",
+        },
+        topic="traces",
         epilog=_QUESTIONS,
     )
-    add = parser.add_argument
+    add = made.add_argument
     add("words", nargs="+", metavar="FILE [QUESTION]", help="a file that kontend explore has written, and a question")
     add("--verbose", "-v", action="store_true", help="show every step and every field")
     add("--tui", action="store_true", help="show the trace in the whole terminal (extra: tui)")
     add("--output-format", choices=("text", "json"), default="text", help="output format (default: text)")
-    return parser
+    return made
 
 
 def _split(words: Sequence[str]) -> tuple[list[Path], list[str]]:

@@ -24,19 +24,29 @@ RACE: Final = "race"
 _ERRORS: Final = (BadScenario, BadController, BadTrace, Nondeterminism, ApiError)
 
 
-def run(argv: Sequence[str]) -> int:
-    """Run ``kontend replay``."""
-    parser = Parser(
+def parser() -> Parser:
+    """Return the parser of the options."""
+    made = Parser(
         prog="kontend replay",
         description="Replay a counterexample. This runs the Python file that it names.",
+        examples={
+            "does it still happen": "kontend replay failures/lost_update.zip",
+            "in another file": "kontend replay failures/lost_update.zip --file fixed.py",
+        },
+        topic="traces",
         epilog="Exit codes: 0 it does not happen any more, 1 it happens again, 2 usage error, 3 undecided.",
     )
-    add = parser.add_argument
+    add = made.add_argument
     add("trace", metavar="FILE", type=Path, help="a file that kontend explore has written")
     add("--file", metavar="PY", type=Path, help="the Python file with the scenario (default: the one that is named)")
     add("--verbose", "-v", action="store_true", help="show every step and every field")
     add("--yes", action="store_true", help="run a Python file outside the current directory")
-    options = parser.parse_args(list(argv))
+    return made
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run ``kontend replay``."""
+    options = parser().parse_args(list(argv))
     with usage_errors(*_ERRORS):
         document = read_archive(options.trace)
         if RACE in document.bounds:

@@ -21,23 +21,34 @@ from kontend.safe_files import write_whole
 _PAGE: Final = Path("report.html")
 
 
-def run(argv: Sequence[str]) -> int:
-    """Run ``kontend report``."""
-    parser = Parser(
+def parser() -> Parser:
+    """Return the parser of the options."""
+    made = Parser(
         prog="kontend report",
         description="Turn traces into a report: by default one HTML page of all of them. Nothing is run.",
+        examples={
+            "one page of all traces": "kontend report failures/*.zip --html report.html",
+            "a bug report": "kontend report failures/lost_update.zip --markdown",
+            "a timeline": "kontend report failures/lost_update.zip --perfetto --output trace.json",
+        },
+        topic="traces",
         epilog="Exit codes: 0 written, 2 usage error.",
     )
-    add = parser.add_argument
+    add = made.add_argument
     add("files", nargs="+", metavar="FILE", type=Path, help="a file that kontend explore has written")
-    forms = parser.add_mutually_exclusive_group()
+    forms = made.add_mutually_exclusive_group()
     forms.add_argument("--html", type=Path, metavar="OUT", help=f"write the page to this file (default: {_PAGE})")
     forms.add_argument("--markdown", action="store_true", help="write a bug report for an issue tracker")
     forms.add_argument("--perfetto", action="store_true", help="write a timeline as Chrome trace JSON, for Perfetto")
     forms.add_argument("--otel", action="store_true", help="write OpenTelemetry spans, a JSON line each (extra: otel)")
     forms.add_argument("--parquet", action="store_true", help="write the steps as a Parquet file (extra: parquet)")
     add("--output", "-o", type=Path, metavar="PATH", help="write to this file instead of the standard output")
-    options = parser.parse_args(list(argv))
+    return made
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run ``kontend report``."""
+    options = parser().parse_args(list(argv))
     with usage_errors(BadTrace):
         documents = [read_archive(path) for path in options.files]
     if options.markdown:
