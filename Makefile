@@ -3,15 +3,26 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint api docs wheel bench fuzz fuzz-serve soak conformance clients browser engines live envtest clean
+.PHONY: demo test test-all costs lint api docs wheel bench fuzz fuzz-serve soak conformance clients browser engines live envtest clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/double_plan.py
 
 # In one process more than there are processors, because many tests wait, and at most eight; WORKERS=0 is one after the other.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+PYTEST = $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+
+# The tests that fit into five minutes on two processors: of each file the cheapest (tests/costs.py).
 test: $(VENV)/.ready
-	$(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m "not costly"
+
+# All tests, as in CI.
+test-all: $(VENV)/.ready
+	$(PYTEST)
+
+# Measure what each test takes, into tests/costs.json.
+costs: $(VENV)/.ready
+	KONTEND_COSTS=1 $(PYTEST)
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from effort import LONGEST
-
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "kontend"
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
@@ -83,7 +81,3 @@ def test_the_functions_that_answer_a_question_are_in_the_files_beside_them() -> 
     answers = re.findall(r"`(src/kontend/[\w/]+\.py)`, `(?:\w+\.)?(\w+)`", section("Where is …?"))
     assert ("src/kontend/cluster/verbs/update.py", "_check_resource_version") in answers
     assert [name for path, name in answers if f"def {name}(" not in (ROOT / path).read_text()] == []
-
-
-def test_the_files_that_are_tested_first_exist() -> None:
-    assert [name for name in LONGEST if not (ROOT / "tests" / name).is_file()] == []
