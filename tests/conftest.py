@@ -14,7 +14,7 @@ from hypothesis import settings
 
 # Test packages import each other's helpers by name (conformance.replayer), whatever file pytest was given.
 sys.path.insert(0, str(Path(__file__).parent))
-from costs import Meter, beyond_budget, known_costs, longest_first, split  # noqa: E402
+from costs import Meter, beyond_budget, known_costs, longest_first, split
 
 # The same examples on every run and every machine: what fails here fails everywhere.
 settings.register_profile("same", derandomize=True, deadline=None, database=None)

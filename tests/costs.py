@@ -1,10 +1,11 @@
 """The costs of tests: what each took, which of them ``make test`` leaves to ``.ci/run``, and which files come first.
 
-``make costs`` measures them into ``costs.json``. A test that is not listed there costs nothing, so a new test always runs.
+``make costs`` measures them into ``costs.json``. A test that is not listed there costs nothing, so a new test always
+runs.
 
-The choice is made from the figures, not from names: of each file the cheapest tests run, up to a budget for each file. So
-every file of tests is represented, and what is left out are further cases of a thing that other tests also reach: more real
-operators, more rounds, larger searches.
+The choice is made from the figures, not from names: of each file the cheapest tests run, up to a budget for each
+file. So every file is represented. Left to ``.ci/run`` are further cases of things that other tests reach too: more
+real operators, more rounds, larger searches.
 """
 
 from __future__ import annotations

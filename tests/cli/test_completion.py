@@ -17,7 +17,7 @@ SHELLS = ("bash", "zsh", "fish")
 @pytest.fixture
 def script(tmp_path: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Path:
     """The script for the shell that the test asks for."""
-    shell = request.param
+    shell: str = request.param
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     assert main(["completion", shell]) == 0
