@@ -15,8 +15,8 @@ from kontend.live.gate.perturbation import Crash, Down, HandOver
 from kontend.live.gate.plan import Plan
 from kontend.live.gate.records import Log
 from kontend.live.process.quiescence import Rest
-from kontend.live.properties.final_state import Mask, comparable
 from kontend.live.properties.findings import Expected, findings
+from kontend.live.properties.masking import Mask, comparable
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.setting import Setting
 from kontend.live.verdicts.verdict import Violation

@@ -15,8 +15,8 @@ from kontend.live.campaign import Campaign
 from kontend.live.gate.plan import Plan
 from kontend.live.gate.records import Happening, Log
 from kontend.live.process.quiescence import Rest
-from kontend.live.properties.final_state import Mask, comparable
 from kontend.live.properties.findings import Expected, Finding, findings
+from kontend.live.properties.masking import Mask, comparable
 from kontend.live.runs.outcome import Run
 from kontend.live.verdicts import explanation
 from kontend.live.verdicts.explanation import Cause, cause_of, explain

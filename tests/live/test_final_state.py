@@ -6,7 +6,9 @@ from typing import Any
 
 from kontend import Cluster
 from kontend.cluster.state import State
-from kontend.live.properties.final_state import comparable, differences, learn
+from kontend.live.properties.final_state import differences
+from kontend.live.properties.learning import learn
+from kontend.live.properties.masking import comparable
 
 
 def config_map(name: str, **fields: Any) -> dict[str, Any]:

@@ -17,8 +17,10 @@ from kontend.kube.errors import ApiError
 from kontend.live.gate.call import Call
 from kontend.live.gate.plan import Plan
 from kontend.live.process.quiescence import Patience, Rest
-from kontend.live.properties.final_state import Objects, comparable, differences, learn, same
+from kontend.live.properties.final_state import differences, same
 from kontend.live.properties.findings import Expected, Finding, failing_calls, findings
+from kontend.live.properties.learning import learn
+from kontend.live.properties.masking import Objects, comparable
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.setting import PRIMARY, Setting
 

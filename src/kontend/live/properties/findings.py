@@ -21,7 +21,8 @@ from kontend.kube.meta.names import Key
 from kontend.live.gate.call import UNJUDGED
 from kontend.live.gate.records import Request
 from kontend.live.process.quiescence import Rest
-from kontend.live.properties.final_state import Difference, Mask, comparable, differences
+from kontend.live.properties.final_state import Difference, differences
+from kontend.live.properties.masking import Mask, comparable
 from kontend.live.runs.outcome import Run, steps_of
 
 PROCESS_EXIT: Final = "process exit"

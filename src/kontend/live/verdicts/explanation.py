@@ -21,8 +21,9 @@ from kontend.explore.properties.property import Property
 from kontend.explore.properties.writes import Fault
 from kontend.live.baseline import Baseline
 from kontend.live.gate.records import Happening, Request
-from kontend.live.properties.final_state import Difference, Mask, comparable, differences, short, title_of, value_at
+from kontend.live.properties.final_state import Difference, differences, short, value_at
 from kontend.live.properties.findings import Finding
+from kontend.live.properties.masking import Mask, comparable, title_of
 from kontend.live.runs.outcome import Run, Step, steps_of
 
 #: Fields of a final state that are explained.

@@ -1,0 +1,75 @@
+"""Learning what differs between unperturbed runs anyway: made-up names and made-up values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kontend.cluster.state import State
+from kontend.explore.properties.overwrites import Path, changed
+from kontend.live.properties.final_state import apart, value_at
+from kontend.live.properties.masking import EACH, Mask, Objects, comparable
+
+#: Numbers below are decisions (replicas, indices), not times or ports. Strings below this length are words.
+_SMALL: Final = 1000
+_TOKEN: Final = 5
+
+
+def learn(initial: State, finals: Sequence[State]) -> Mask:
+    """Learn from the final states of unperturbed runs what differs anyway: made-up names and made-up values."""
+    prefixes = _prefixes([comparable(initial, final) for final in finals])
+    first, *others = [comparable(initial, final, Mask(prefixes)) for final in finals]
+    fields: set[tuple[str, tuple[str, ...]]] = set()
+    for other in others:
+        for key in set(first) & set(other):
+            mine, theirs = apart(first[key], other[key])
+            for left, right in zip(mine, theirs, strict=False):
+                for path in changed(left, right):
+                    if _made_up(value_at(left, path), value_at(right, path)):
+                        fields.add((key[0], _plain(path)))
+    return Mask(prefixes, frozenset(fields))
+
+
+def _made_up(one: Any, other: Any) -> bool:
+    """Return whether two values look as if they were drawn, counted or measured rather than decided.
+
+    >>> _made_up("x7f3kq", "b42mzz"), _made_up(1718, 1722), _made_up("Ready", "Pending"), _made_up(None, "x")
+    (True, True, False, False)
+    """
+    if isinstance(one, bool) or isinstance(other, bool):
+        return False
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return min(one, other) >= _SMALL
+    if not isinstance(one, str) or not isinstance(other, str):
+        return False
+    return len(one) == len(other) >= _TOKEN and any(letter.isdigit() for letter in one + other)
+
+
+def _plain(path: Path) -> tuple[str, ...]:
+    """The way to a field, in any element of the lists on it."""
+    return tuple(step if isinstance(step, str) else EACH for step in path)
+
+
+def _prefixes(states: list[Objects]) -> frozenset[tuple[str, str]]:
+    """The beginnings of names that a process makes up: equally many in each run, none of them the same."""
+    names = [{key for key in state if not key[1].endswith("*")} for state in states]
+    common = set.intersection(*names) if names else set()
+    own = [sorted(own_names - common) for own_names in names]
+    generated = set()
+    if own and own[0] and all(len(own_names) == len(own[0]) for own_names in own):
+        for together in zip(*own, strict=True):
+            resources = {resource for resource, _ in together}
+            prefix = _common_prefix([name.rpartition("/")[2] for _, name in together])
+            if len(resources) == 1 and prefix:
+                generated.add((together[0][0], prefix))
+    return frozenset(generated)
+
+
+def _common_prefix(texts: list[str]) -> str:
+    shortest = min(texts, key=len)
+    for index, letter in enumerate(shortest):
+        if any(text[index] != letter for text in texts):
+            prefix = shortest[:index]
+            cut = max(prefix.rfind("-"), prefix.rfind("."))
+            return prefix[: cut + 1] if cut > 0 else prefix
+    return shortest

@@ -1,0 +1,68 @@
+"""What a run has made up is replaced by what it stands for, wherever it appears."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kontend import Cluster
+from kontend.cluster.state import State
+from kontend.live.properties.final_state import differences
+from kontend.live.properties.learning import learn
+from kontend.live.properties.masking import comparable
+
+
+def config_map(name: str, **data: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def made(initial: State, *, extra: int, order: Sequence[str]) -> State:
+    """A pod with a generated name and what derives from its name, its address and its uid."""
+    cluster = Cluster(state=initial)
+    for number in range(extra):  # so that the next uids and names are others
+        cluster.create(config_map(f"gone-{number}"))
+        cluster.delete("ConfigMap/v1", f"gone-{number}")
+    pods = {}
+    for number, app in enumerate(order):
+        meta = {"generateName": f"{app}-", "labels": {"app": app}}
+        containers = [{"name": "c", "image": "i"}]
+        pod = cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": containers}})
+        name = pod["metadata"]["name"]
+        address = f"10.244.{extra}.{number + 1}"
+        cluster.patch("Pod/v1", name, {"status": {"podIP": address}}, subresource="status")
+        pods[app] = name, address, pod["metadata"]["uid"]
+    for name, address, uid in pods.values():
+        cluster.create(config_map(f"{name}-config", text=f"{name} at {address}:8080", short=f"id-{uid[:8]}"))
+    cluster.create(config_map("leader", address=pods["a"][1]))
+    return cluster.state
+
+
+def test_names_and_texts_that_derive_from_made_up_ones_are_equal_from_run_to_run() -> None:
+    initial = Cluster().state
+    one, other = made(initial, extra=0, order="ab"), made(initial, extra=3, order="ba")
+    assert differences(comparable(initial, other), comparable(initial, one)) == []
+
+
+def test_the_address_of_the_wrong_pod_differs() -> None:
+    initial = Cluster().state
+    one, other = made(initial, extra=0, order="ab"), Cluster(state=made(initial, extra=3, order="ba"))
+    wrong = next(pod for pod in other.list("Pod/v1") if pod["metadata"]["labels"] == {"app": "b"})
+    other.patch("ConfigMap/v1", "leader", {"data": {"address": wrong["status"]["podIP"]}})
+    found = differences(comparable(initial, other.state), comparable(initial, one))
+    assert [(each.object, each.path) for each in found] == [("configmaps default/leader", ".data.address")]
+
+
+def test_a_made_up_field_of_list_elements_is_masked_and_their_other_fields_are_compared() -> None:
+    initial = Cluster().state
+
+    def pod(token: str, image: str) -> State:
+        container = {"name": "c", "image": image, "env": [{"name": "TOKEN", "value": token}]}
+        cluster = Cluster(state=initial)
+        cluster.create(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [container]}}
+        )
+        return cluster.state
+
+    mask = learn(initial, [pod("x7f3kq", "i"), pod("b42mzz", "i")])
+    found = differences(comparable(initial, pod("q11qqq", "j"), mask), comparable(initial, pod("x1x1x1", "i"), mask))
+    assert [each.path for each in found] == [".spec.containers[name=c].image"]
