@@ -53,6 +53,32 @@ def test_runs_at_the_same_time_are_as_many_as_jobs_and_give_the_same_verdict(
     assert "crash after update widgets.live.kontend.dev default/w status" in shown(verdict)[0][2]
 
 
+def test_an_interrupted_campaign_keeps_what_it_has_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C cancels the campaign's task."""
+    tasks: list[asyncio.Task[Verdict]] = []
+    perturbed: list[object] = []
+
+    async def interrupted(given: Setting, plan: Plan) -> Run:
+        if plan.perturbations and plan.perturbations not in perturbed:
+            perturbed.append(plan.perturbations)
+            if len(perturbed) > 8:
+                tasks[0].cancel()
+                await asyncio.sleep(3600)
+        return await carry_out(given, plan)
+
+    async def work() -> Verdict:
+        given = setting(python("plain.py"), "plain.yaml", BUG="crash")
+        tasks.append(asyncio.ensure_future(Campaign(given, Options(confirmations=1, shrinks=0)).explore()))
+        return await tasks[0]
+
+    monkeypatch.setattr(module, "carry_out", interrupted)
+    verdict = asyncio.run(work())
+    assert (verdict.executed, verdict.stopped) == (8, "it was interrupted")
+    assert not verdict.ok
+    text = "\n".join(verdict.lines())
+    assert f"plans: 8 of {verdict.plans} carried out" in text
+
+
 def test_pairs_follow_single_perturbations_that_have_shown_nothing() -> None:
     verdict = explore(setting(python("plain.py"), "plain.yaml"), only="lost response", pairs=True, jobs=4)
     assert (verdict.executed, verdict.pairs, verdict.executed_pairs) == (4, 6, 6)

@@ -45,7 +45,7 @@ def confirm(outcomes: Callable[[Plan], bool], *plans: Plan, repeats: int = 3) ->
 
     async def run_plan(_: Setting, plan: Plan) -> Run:
         carried_out.append(plan)
-        return ended(plan, *(["left"] if outcomes(plan) else []))
+        return ended(plan, *(["left"] if plan.perturbations and outcomes(plan) else []))
 
     async def work() -> Violation:
         runs = [ended(plan, "left") for plan in plans]
@@ -99,7 +99,7 @@ def healing(ends: Callable[[Plan], float | None]) -> Violation:
     baseline = Baseline((good, good), setting(["true"], "plain.yaml"), expected, (), ())
 
     async def run_plan(_: Setting, plan: Plan) -> Run:
-        run = ended(plan, "left")
+        run = ended(plan, *(["left"] if plan.perturbations else []))
         run.healed = ends(plan)
         return run
 

@@ -19,7 +19,10 @@ import pytest
 
 from kontend.cli import main
 from kontend.live.baseline import Unusable
+from kontend.live.gate.call import Call, Point
+from kontend.live.gate.perturbation import Fail
 from kontend.live.gate.plan import Plan
+from kontend.live.gate.records import Happening
 from kontend.live.process.command import Command, Ports, free_port
 from kontend.live.process.process import CannotStart, Output, Process
 from kontend.live.process.processes import MARK
@@ -336,3 +339,14 @@ def test_an_interrupted_command_leaves_nothing_behind() -> None:
     _, errors = running.communicate(timeout=20)
     assert running.returncode == 130
     assert b"Traceback" not in errors
+
+
+def test_a_process_that_ends_as_it_starts_because_a_call_failed_is_started_again() -> None:
+    """A supervisor would do that; an operator that cannot take its lock has nothing else to do."""
+    given = setting(python("hostile.py", "lock"), "plain.yaml")
+    failed = Plan((Fail(Point(Call("create", "configmaps", "default", "lock")), "500"),))
+    verdict = explore(given, plans=(failed,))
+    assert verdict.ok, list(verdict.lines())
+    run = asyncio.run(carry_out(given, failed))
+    ends = [record.text for record in run.log.records if isinstance(record, Happening) and record.action == "exit"]
+    assert ends == ["controller ends while it starts (code 1), and is started again"]

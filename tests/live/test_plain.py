@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kontend.cli import main
+from kontend.live import campaign
 from kontend.live.baseline import Unusable
 from kontend.live.plans.derivation import derive
 from kontend.live.runs.workload import UserAction
@@ -154,8 +155,14 @@ def test_a_plan_from_a_file_and_wrong_ones(tmp_path: Path, capsys: pytest.Captur
     assert "perturbations[0].do: expected one of crash, lose" in capsys.readouterr().err
 
 
-def test_a_time_limit_leaves_the_verdict_open() -> None:
-    verdict = explore(setting(python("plain.py"), "plain.yaml"), only="crash after", seconds=0.001)
+def test_a_time_limit_that_ends_before_the_baseline_is_an_error_that_says_so() -> None:
+    with pytest.raises(Unusable, match="the unperturbed runs were not over after"):
+        explore(setting(python("plain.py"), "plain.yaml"), only="crash after", seconds=0.001)
+
+
+def test_a_time_limit_leaves_the_verdict_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "_PLANS", 0.0)  # the time to begin plans is over when the baseline is
+    verdict = explore(setting(python("plain.py"), "plain.yaml"), only="crash after", seconds=3600.0)
     assert verdict.executed < verdict.plans == 8
     assert not verdict.ok
     assert list(verdict.lines())[-1] == "undecided: not all plans were carried out"

@@ -17,7 +17,7 @@ from kontend.kube.errors import ApiError
 from kontend.live.gate.call import Call
 from kontend.live.gate.plan import Plan
 from kontend.live.process.quiescence import Patience, Rest
-from kontend.live.properties.final_state import differences, same
+from kontend.live.properties.final_state import differences, same, unstable_fields
 from kontend.live.properties.findings import Expected, Finding, failing_calls, findings
 from kontend.live.properties.learning import learn
 from kontend.live.properties.masking import Objects, comparable
@@ -37,6 +37,9 @@ _POLLING: Final = 0.5
 #: The most runs from which polling is learned: each may get as far as the next action of the user.
 _LESSONS: Final = 5
 
+#: The conditions by which objects say that they work: the conventions of the API name them.
+_READY: Final = ("Ready", "Available")
+
 RunPlan = Callable[[Setting, Plan], Awaitable[Run]]
 
 
@@ -55,6 +58,38 @@ class Baseline:
     #: Violations without any perturbation.
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
+
+    @property
+    def vacuous(self) -> str:
+        """The reason why perturbing these runs would say nothing; empty if there is none."""
+        first, actions = self.runs[0], self.setting.workload.actions
+        if not any(request.process == PRIMARY for request in first.log.writes()):
+            return (
+                "the controller has written nothing, so nothing could be perturbed; do --actions or --objects have an "
+                "object that it works on?"
+            )
+        if actions and len(first.refusals) == len(actions):
+            number, refusal = next(iter(first.refusals.items()))
+            return f"every action of the user is refused; number {number}: {refusal}"
+        return ""
+
+    @property
+    def waiting(self) -> str:
+        """The condition of a user's object that does not hold at the end of unperturbed runs; empty if there is none.
+
+        What the controller would do once it holds is not tried.
+        """
+        final = self.runs[0].final
+        for action in self.setting.workload.actions:
+            if not action.is_served(final):
+                continue
+            version = final.find(action.resource(final), action.key)
+            status = version.content().get("status") if version is not None else None
+            for condition in (status or {}).get("conditions") or [] if isinstance(status, dict) else []:
+                if condition.get("type") in _READY and condition.get("status") == "False":
+                    why = " ".join(str(condition.get(part)) for part in ("reason", "message") if condition.get(part))
+                    return f"{action.obj.get('kind')} {action.key} does not get {condition['type']} ({why})"
+        return ""
 
     def expected_after(self, actions: int | None) -> Expected:
         """Return what is expected of a run in which the user stops after some actions.
@@ -118,7 +153,7 @@ async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
             finals.pop(1)
             notes.append("waits longer than learned: the full patience is used")
     failing = frozenset(text for run in runs for text in failing_calls(run))
-    expected = Expected(finals, mask, failing)
+    expected = Expected(finals, mask, failing, unstable_fields(finals))
     violations = [finding for run in runs for finding in findings(run, expected)]
     for text in sorted(failing):
         violations.append(
@@ -177,13 +212,13 @@ def _check(run: Run, setting: Setting) -> None:
     if run.unready and setting.ready is not None:
         raise Unusable(
             f"{command} was not ready within {setting.patience.limit:g} s (--limit): it never happened that "
-            f"{setting.ready} (--ready); the end of its output:\n{_tail(run)}"
+            f"{setting.ready} (--ready); the end of its output:\n{tail_of(run)}"
         )
     if run.silent:
         raise Unusable(
             f"{command} made no request within {setting.patience.limit:g} s. KUBECONFIG is set for it: does it read "
             "that, or does it talk to another server? If it takes longer to start, raise --limit. The end of its "
-            f"output:\n{_tail(run)}"
+            f"output:\n{tail_of(run)}"
         )
 
     for number, action in enumerate(setting.workload.actions if run.rest is Rest.IDLE else (), start=1):
@@ -196,7 +231,8 @@ def _check(run: Run, setting: Setting) -> None:
             ) from None
 
 
-def _tail(run: Run) -> str:
+def tail_of(run: Run) -> str:
+    """Return the end of the output of the command in a run."""
     return run.outputs.get(PRIMARY, "")[-2000:] or "(no output)"
 
 

@@ -1,22 +1,28 @@
-"""A campaign: the baseline, then every plan, then pairs of them, then the confirmation of each violation."""
+"""A campaign: the baseline, then every plan, then pairs of them; what they show is confirmed at once.
+
+Whatever ends it early (the time, Ctrl-C), what is known by then is the verdict.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from kontend.live.baseline import Baseline, establish
+from kontend.live.baseline import Baseline, Unusable, establish
 from kontend.live.confirmation import Confirmation, Identity, Occurrence, identity
+from kontend.live.controls import Controls
 from kontend.live.gate.perturbation import HandOver
 from kontend.live.gate.plan import Plan
 from kontend.live.plans.derivation import derive, pairs_of
+from kontend.live.plans.order import Ranking
 from kontend.live.properties.findings import Finding, findings, nearest_differences, never_held
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.run import carry_out
 from kontend.live.runs.setting import Setting
+from kontend.live.slots import Kind, Slots
 from kontend.live.verdicts.explanation import cause_of
 from kontend.live.verdicts.verdict import Verdict, Violation
 
@@ -25,6 +31,17 @@ _CONFIRMATIONS: Final = 3
 _SHRINKS: Final = 10
 #: The runs at the same time that are watched for healing, whatever ``jobs`` says.
 _WATCHED: Final = 8
+#: The part of the time in which plans are begun: the rest is for what they have shown.
+_PLANS: Final = 0.85
+
+
+class Progress(NamedTuple):
+    """The state of a campaign: plans done and in all, violations so far, and the seconds that are left, if known."""
+
+    done: int
+    plans: int
+    violations: int
+    seconds_left: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +49,7 @@ class Options:
     """Limits of a campaign."""
 
     jobs: int = 1
-    #: No new plan is begun after so many seconds; 0 is no limit.
+    #: The whole campaign takes so many seconds at most; 0 is no limit.
     seconds: float = 0.0
     #: Only plans whose name contains this text.
     only: str = ""
@@ -44,8 +61,13 @@ class Options:
     shrinks: int = _SHRINKS
     #: A violation of the final state may heal by itself within so many seconds.
     heal: float = 0.0
-    #: Called with the number of runs and of plans so far, for progress.
-    progress: Callable[[int, int], None] | None = None
+    #: Called after each run of a plan.
+    progress: Callable[[Progress], None] | None = None
+    #: Called with the baseline, and with each violation as soon as it is confirmed and explained.
+    established: Callable[[Baseline], None] | None = None
+    found: Callable[[Violation, Baseline], None] | None = None
+    #: Called with each run, to keep its log.
+    ran: Callable[[Run], None] | None = None
 
 
 class Outcome(NamedTuple):
@@ -56,72 +78,142 @@ class Outcome(NamedTuple):
     findings: tuple[Finding, ...]
 
 
+@dataclass(slots=True)
+class _Ledger:
+    """What a campaign knows so far."""
+
+    baseline: Baseline
+    plans: list[Plan]
+    singles: dict[Plan, Outcome] = field(default_factory=dict)
+    shorter: dict[Plan, Outcome] = field(default_factory=dict)
+    pairs: list[Plan] = field(default_factory=list)
+    doubles: dict[Plan, Outcome] = field(default_factory=dict)
+    #: The occurrences of each finding, and the violation that it is, once that is known.
+    shown: dict[Identity, list[Occurrence]] = field(default_factory=dict)
+    confirmed: dict[Identity, Violation] = field(default_factory=dict)
+    #: The reason for which the campaign ended early; empty if it did not.
+    stopped: str = ""
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """All outcomes, in the order of their plans."""
+        known = (self.singles, self.shorter, self.doubles)
+        order = {plan: at for at, plan in enumerate([*self.plans, *self.pairs])}
+        return [each for many in known for each in sorted(many.values(), key=lambda each: order.get(each.plan, 0))]
+
+    def occurrences(self, of: Identity) -> list[Occurrence]:
+        """The occurrences of a finding, in the order of their plans."""
+        order = {outcome.plan: at for at, outcome in enumerate(self.outcomes)}
+        return sorted(self.shown[of], key=lambda each: order.get(each.plan, len(order)))
+
+
 class Campaign:
     """Explores one controller."""
 
     def __init__(self, setting: Setting, options: Options) -> None:
         self._setting = setting
         self._options = options
-        self._slots = asyncio.Semaphore(options.jobs)
-        #: Runs that are mostly silence.
-        self._watched = asyncio.Semaphore(max(options.jobs, _WATCHED))
+        self._slots = Slots({Kind.PLAN: options.jobs, Kind.WATCH: max(options.jobs, _WATCHED)})
         self._notes: list[str] = []
+        self._runs = 0
+        self._deadline = float("inf")
 
     async def baseline(self) -> Baseline:
         """Run the controller without perturbations; raises :class:`~kontend.live.baseline.Unusable`."""
-        return await establish(self._setting, carry_out)
+        return await establish(self._setting, self._carry_out)
 
     def plans(self, baseline: Baseline) -> list[Plan]:
-        """Return the plans to carry out."""
-        plans = list(self._options.plans) or derive(baseline)
+        """Return the plans to carry out, those first from which most is expected."""
+        if not baseline.expected.finals:
+            return []
+        plans = list(self._options.plans) or Ranking(baseline).sorted(derive(baseline))
         return [plan for plan in plans if self._options.only in plan.name]
 
     async def explore(self) -> Verdict:
-        """Return the verdict on the controller."""
+        """Return the verdict on the controller; of what is known, if the time is up or Ctrl-C ends it."""
         loop = asyncio.get_running_loop()
-        baseline = await self.baseline()
-        plans = self.plans(baseline) if baseline.expected.finals else []
         began = loop.time()
-        deadline = began + self._options.seconds if self._options.seconds else float("inf")
-        singles = await self._carry_out(baseline, plans, deadline)
-        shorter = await self._carry_out(baseline, list(shorter_plans(baseline, singles)), deadline)
-        pairs = self._pairs(singles) if len(singles) == len(plans) else []
-        doubles = await self._carry_out(baseline, pairs, deadline)
-        seconds = loop.time() - began
-        outcomes = [*singles, *shorter, *doubles]
-        shown: dict[Identity, list[Occurrence]] = {}
-        for outcome in outcomes:
-            for finding in outcome.findings:
-                shown.setdefault(identity(finding), []).append(Occurrence(finding, outcome.plan, outcome.run))
+        limit = self._options.seconds or None
+        self._deadline = began + (limit * _PLANS if limit else float("inf"))
+        try:
+            async with asyncio.timeout_at(began + limit if limit else None):
+                baseline = await self.baseline()
+        except TimeoutError:
+            raise Unusable(
+                f"the unperturbed runs were not over after {limit:g} s (--seconds): give it more time, or fewer "
+                "--actions; --patience and --observe say how long a silence they wait for"
+            ) from None
+        ledger = _Ledger(baseline, self.plans(baseline))
+        if self._options.established is not None:
+            self._options.established(baseline)
+        explored = loop.time()
+        try:
+            async with asyncio.timeout_at(began + limit if limit else None):
+                await self._explore(ledger)
+        except TimeoutError:
+            ledger.stopped = f"the time was up (--seconds {limit:g})"
+        except asyncio.CancelledError:
+            ledger.stopped = "it was interrupted"
+            task = asyncio.current_task()
+            if task is not None:
+                task.uncancel()  # what is known is returned
+        return self._verdict(ledger, loop.time() - explored)
+
+    async def _explore(self, ledger: _Ledger) -> None:
+        baseline, options = ledger.baseline, self._options
+        controls = Controls(baseline, self._run, self._run_and_watch, observe=options.heal)
         confirmation = Confirmation(
             baseline,
             self._run,
             self._run_and_watch,
-            repeats=self._options.confirmations,
-            attempts=self._options.shrinks,
-            heal=self._options.heal,
+            repeats=options.confirmations,
+            attempts=options.shrinks,
+            heal=options.heal,
+            controls=controls,
         )
-        confirmed = await asyncio.gather(*map(confirmation.confirm, shown.values()))
-        confirmed = await asyncio.gather(*map(confirmation.heal, confirmed, shown.values()))
-        violations = [replace(violation, others=len(shown[identity(violation.finding)]) - 1) for violation in confirmed]
+        try:
+            async with asyncio.TaskGroup() as group:
+                judge = _Judge(self, ledger, confirmation, group)
+                await self._carry_out_all(ledger.plans, ledger.singles, ledger, judge)
+                shorter = list(shorter_plans(baseline, list(ledger.singles.values())))
+                await self._carry_out_all(shorter, ledger.shorter, ledger, judge)
+                if len(ledger.singles) == len(ledger.plans):
+                    ledger.pairs = self._pairs(list(ledger.singles.values()))
+                await self._carry_out_all(ledger.pairs, ledger.doubles, ledger, judge)
+            async with asyncio.TaskGroup() as group:
+                _Judge(self, ledger, confirmation, group).judge_the_rest()
+        finally:
+            await controls.stop()
+
+    def _verdict(self, ledger: _Ledger, seconds: float) -> Verdict:
+        baseline, outcomes = ledger.baseline, ledger.outcomes
+        order = {identity(finding): at for at, finding in enumerate(f for each in outcomes for f in each.findings)}
+        violations: dict[Identity, Violation] = {}
+        for of in sorted(ledger.shown, key=lambda each: order.get(each, 0)):
+            occurrences = ledger.occurrences(of)
+            known = ledger.confirmed.get(of) or Violation(*occurrences[0], 1, 1)
+            if known.seen > 1 and known.healed is None and not known.unjudged and not known.cause.sentence:
+                known = _explained(known, baseline)
+            same = violations.setdefault(identity(known.finding), replace(known, others=-1))
+            violations[identity(known.finding)] = replace(same, others=same.others + len(occurrences))
+        every = list(violations.values())
+        singles = sorted(ledger.singles.values(), key=lambda each: ledger.plans.index(each.plan))
         return Verdict(
             baseline,
-            len(plans),
+            len(ledger.plans),
             len(singles),
-            tuple(
-                _explained(violation, baseline)
-                for violation in violations
-                if violation.seen > 1 and violation.healed is None
-            ),
-            tuple(violation for violation in violations if violation.healed is not None),
-            tuple(violation for violation in violations if violation.seen <= 1),
+            tuple(each for each in every if each.seen > 1 and each.healed is None and not each.unjudged),
+            tuple(each for each in every if each.healed is not None),
+            tuple(each for each in every if each.seen <= 1 and not each.unjudged),
             tuple(outcome.plan for outcome in singles if outcome.run.missed and not outcome.run.blocked),
             seconds,
             (*self._notes, *_blocked(outcomes)),
-            shorter=len(shorter),
-            pairs=len(pairs),
-            executed_pairs=len(doubles),
+            shorter=len(ledger.shorter),
+            pairs=len(ledger.pairs),
+            executed_pairs=len(ledger.doubles),
             untested=tuple(never_held([*baseline.runs, *(outcome.run for outcome in outcomes)])),
+            unjudged=tuple(each for each in every if each.unjudged),
+            stopped=ledger.stopped,
         )
 
     def _pairs(self, singles: Sequence[Outcome]) -> list[Plan]:
@@ -134,54 +226,124 @@ class Campaign:
         ]
         return list(pairs_of(harmless)) if wanted else []
 
-    async def _carry_out(self, baseline: Baseline, plans: Sequence[Plan], deadline: float) -> list[Outcome]:
-        loop = asyncio.get_running_loop()
-        done = 0
+    async def _carry_out_all(
+        self, plans: Sequence[Plan], outcomes: dict[Plan, Outcome], ledger: _Ledger, judge: _Judge
+    ) -> None:
+        """Carry out plans, those first from which most is expected by now, as long as there is time to begin one."""
+        ranking = Ranking(ledger.baseline)
+        waiting = list(plans)
 
-        async def one(plan: Plan) -> Outcome | None:
-            nonlocal done
-            async with self._slots:
-                if loop.time() >= deadline:
-                    return None
-                run = await carry_out(baseline.setting, plan)
-            done += 1
-            if self._options.progress is not None:
-                self._options.progress(done, len(plans))
-            return Outcome(plan, run, tuple(findings(run, baseline.expected_after(plan.actions))))
+        async def work() -> None:
+            while waiting and asyncio.get_running_loop().time() < self._deadline:
+                plan = ranking.take(waiting)
+                run = await self._run(ledger.baseline.setting, plan)
+                found = tuple(findings(run, ledger.baseline.expected_after(plan.actions)))
+                outcomes[plan] = Outcome(plan, run, found)
+                ranking.learn(plan, found=bool(found))
+                self._report(len(outcomes), len(plans), ledger)
+                await judge.judge(outcomes[plan])
 
-        outcomes = await asyncio.gather(*(one(plan) for plan in plans))
-        if self._options.jobs > 1 and any(outcome is not None and outcome.run.port_taken for outcome in outcomes):
-            self._run_one_at_a_time()
-            again = [
-                one(outcome.plan) if outcome is not None and outcome.run.port_taken else _known(outcome)
-                for outcome in outcomes
-            ]
-            outcomes = await asyncio.gather(*again)
-        return [outcome for outcome in outcomes if outcome is not None]
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(self._options.jobs, len(waiting))):
+                group.create_task(work())
+
+    def _report(self, done: int, plans: int, ledger: _Ledger) -> None:
+        if self._options.progress is None:
+            return
+        alarms = sum(each.seen > 1 and each.healed is None for each in ledger.confirmed.values())
+        took = [outcome.run.seconds for outcome in ledger.outcomes]
+        left = (plans - done) * sum(took) / len(took) / self._options.jobs
+        rest = self._deadline / _PLANS - asyncio.get_running_loop().time() if self._options.seconds else left
+        self._options.progress(Progress(done, plans, alarms, min(left, max(0.0, rest))))
+
+    def tell(self, violation: Violation, baseline: Baseline) -> None:
+        """Pass on a violation that is confirmed and explained."""
+        if self._options.found is not None:
+            self._options.found(violation, baseline)
 
     def _run_one_at_a_time(self) -> None:
         """Give up ``jobs``: the command binds a fixed port, so its processes are in each other's way."""
-        self._slots = self._watched = asyncio.Semaphore(1)
-        self._notes.append(
+        note = (
             "one run at a time, whatever --jobs says: the command binds a fixed port; put {port} in its place, or "
             "switch the listener off"
         )
+        if not self._slots.serial:
+            self._slots.serial = True
+            self._notes.append(note)
 
     async def _run(self, setting: Setting, plan: Plan) -> Run:
-        async with self._slots:
-            return await carry_out(setting, plan)
+        return await self._run_in_slot(Kind.PLAN, setting, plan)
 
     async def _run_and_watch(self, setting: Setting, plan: Plan) -> Run:
-        async with self._watched:
-            return await carry_out(setting, plan)
+        return await self._run_in_slot(Kind.WATCH, setting, plan)
+
+    async def _run_in_slot(self, kind: Kind, setting: Setting, plan: Plan) -> Run:
+        while True:
+            async with self._slots.take(kind) as slot:
+                run = await self._carry_out(setting, plan)
+            if slot.alone or not run.port_taken:
+                return run
+            self._run_one_at_a_time()
+
+    async def _carry_out(self, setting: Setting, plan: Plan) -> Run:
+        run = await carry_out(setting, plan)
+        self._runs += 1
+        run.number = self._runs
+        if self._options.ran is not None:
+            self._options.ran(run)
+        return run
+
+
+class _Judge:
+    """Confirms findings as they come. What may heal is watched beside the plans: that is mostly silence."""
+
+    def __init__(
+        self, campaign: Campaign, ledger: _Ledger, confirmation: Confirmation, group: asyncio.TaskGroup
+    ) -> None:
+        self._campaign = campaign
+        self._ledger = ledger
+        self._confirmation = confirmation
+        self._group = group
+
+    async def judge(self, outcome: Outcome) -> None:
+        """Note what a run has shown, and confirm what is new."""
+        new = []
+        for finding in outcome.findings:
+            of = identity(finding)
+            if of not in self._ledger.shown:
+                new.append(of)
+            self._ledger.shown.setdefault(of, []).append(Occurrence(finding, outcome.plan, outcome.run))
+        for of in new:
+            await self._confirm(of)
+
+    def judge_the_rest(self) -> None:
+        """Try again what was not confirmed by the first plan that has shown it: others have shown it since."""
+        for of in self._ledger.shown:
+            known = self._ledger.confirmed.get(of)
+            if known is None or (known.seen <= 1 and not known.unjudged and len(self._ledger.shown[of]) > 1):
+                self._group.create_task(self._confirm(of))
+
+    async def _confirm(self, of: Identity) -> None:
+        violation = await self._confirmation.confirm(self._ledger.occurrences(of))
+        self._ledger.confirmed[of] = violation
+        if violation.seen > 1 and not violation.unjudged:
+            self._group.create_task(self._conclude(of, violation))
+
+    async def _conclude(self, of: Identity, violation: Violation) -> None:
+        violation = await self._confirmation.heal(violation, self._ledger.occurrences(of))
+        baseline = self._ledger.baseline
+        known = any(
+            identity(each.finding) == identity(violation.finding) and each.cause.sentence
+            for each in self._ledger.confirmed.values()
+        )
+        explained = violation if violation.healed is not None else _explained(violation, baseline)
+        self._ledger.confirmed[of] = explained
+        if violation.healed is None and not known:
+            self._campaign.tell(explained, baseline)
 
 
 def _explained(violation: Violation, baseline: Baseline) -> Violation:
     return replace(violation, cause=cause_of(violation.finding, violation.run, baseline))
-
-
-async def _known(outcome: Outcome | None) -> Outcome | None:
-    return outcome
 
 
 def shorter_plans(baseline: Baseline, outcomes: Sequence[Outcome]) -> Iterator[Plan]:

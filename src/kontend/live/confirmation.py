@@ -7,24 +7,20 @@ Before that they are carried out like these: a user does not wait for certainty 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from kontend.explore.properties.built_in import BuiltIn
 from kontend.live.baseline import Baseline
+from kontend.live.controls import Controls, RunPlan, patient
 from kontend.live.gate.plan import Plan
 from kontend.live.plans.shrinking import simpler
-from kontend.live.process.quiescence import Patience
-from kontend.live.properties.findings import Finding, findings
+from kontend.live.properties.findings import LEAK, Expected, Finding, findings
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.setting import Healing, Setting
 from kontend.live.verdicts.verdict import Violation
 
-#: The silence that ends a confirmation, as a multiple of the learned one and in seconds.
-_LONGER: Final = 4.0
-_AT_LEAST: Final = 1.0
-#: The silence of a process that may be about to repeat a failed call, in a confirmation: at least so many seconds.
-_RETRY: Final = 1.5
 #: The seconds for which a process is watched that has no reason to do anything more.
 _NO_REASON: Final = 5.0
 #: The most plans that are watched for one violation: without a call to repeat, and with one.
@@ -34,7 +30,6 @@ _RETRIED: Final = 2
 _PLANS: Final = 5
 
 Identity = tuple[str, tuple[str, ...]]
-RunPlan = Callable[[Setting, Plan], Awaitable[Run]]
 
 
 def identity(finding: Finding) -> Identity:
@@ -73,6 +68,7 @@ class Confirmation:
         repeats: int,
         attempts: int,
         heal: float = 0.0,
+        controls: Controls | None = None,
     ) -> None:
         """``heal`` is the time for which a violation of the final state may heal by itself, in seconds.
 
@@ -83,13 +79,8 @@ class Confirmation:
         self._repeats = repeats
         #: The most plans that are tried to shrink one.
         self._attempts = attempts
-        patience = baseline.setting.patience
-        self._setting = replace(
-            baseline.setting,
-            patience=Patience(patience.silence, patience.limit * 2),
-            last_silence=max(_AT_LEAST, patience.silence * _LONGER),
-            retry_silence=max(_RETRY, patience.silence * _LONGER),
-        )
+        self._setting = patient(baseline)
+        self._controls = controls or Controls(baseline, run_plan, run_and_watch)
         self._run_and_watch = run_and_watch
         self._heal = heal
 
@@ -100,7 +91,14 @@ class Confirmation:
         not; so they are tried until the violation occurs again.
         """
         first = None
-        for occurrence in occurrences[:_PLANS]:
+        occurrences = occurrences[:_PLANS]
+        if occurrences[0].finding.difference:
+            judged = [each for each in [await self._judged(each) for each in occurrences] if each is not None]
+            if not judged:
+                return Violation(*occurrences[0], 1, 1, unjudged=True)
+            same = identity(judged[0].finding)
+            occurrences = [each for each in judged if identity(each.finding) == same]
+        for occurrence in occurrences:
             seen = _Seen(occurrence.plan, occurrence.run, occurrence.finding)
             await self._repeat(seen, 1)
             first = first or seen
@@ -109,6 +107,13 @@ class Confirmation:
         assert first is not None  # there is at least one occurrence
         await self._repeat(first, self._repeats - 1)
         return _violation(first)
+
+    async def _judged(self, occurrence: Occurrence) -> Occurrence | None:
+        """Return an occurrence with the differences that no unperturbed run shows; None if there are none left."""
+        expected = await self._controls.expected(occurrence.plan.actions)
+        states = (LEAK, str(BuiltIn.DIVERGED))
+        left = next((each for each in findings(occurrence.run, expected) if each.property in states), None)
+        return occurrence._replace(finding=left) if left is not None else None
 
     async def _reliable(self, first: _Seen) -> Violation:
         if self._repeats:
@@ -152,10 +157,11 @@ class Confirmation:
 
     async def _watch(self, plan: Plan, finding: Finding, shown: Run) -> Run:
         """Carry out a plan again and watch the idle process, for long if it has a reason to do something."""
-        expected, baseline = self._baseline.expected_after(plan.actions), self._baseline
-        has_reason = self._failing(shown) or baseline.runs[0].timers or baseline.setting.background
+        expected, baseline = await self._expected(finding, plan.actions), self._baseline
+        period = await self._controls.period()
+        has_reason = self._failing(shown) or (baseline.setting.background and period.seconds is None)
         healing = Healing(
-            self._heal if has_reason else min(self._heal, _NO_REASON),
+            self._heal if has_reason else period.watch(self._heal, _NO_REASON),
             lambda run: _find(findings(run, expected), finding) is None,
         )
         return await self._run_and_watch(replace(self._setting, healing=healing), plan)
@@ -192,7 +198,11 @@ class Confirmation:
 
     async def _once(self, setting: Setting, plan: Plan, finding: Finding) -> tuple[Run, Finding | None]:
         run = await self._run_plan(setting, plan)
-        return run, _find(findings(run, self._baseline.expected_after(plan.actions)), finding)
+        return run, _find(findings(run, await self._expected(finding, plan.actions)), finding)
+
+    async def _expected(self, finding: Finding, actions: int | None) -> Expected:
+        """Return what is expected of a run; of what is about a final state, also what controls have shown."""
+        return await self._controls.expected(actions) if finding.final else self._baseline.expected_after(actions)
 
 
 def _of_all_kinds(occurrences: Sequence[Occurrence]) -> list[Occurrence]:

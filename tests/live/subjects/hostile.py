@@ -190,6 +190,16 @@ def give_up_after_two() -> None:
         signal.pause()
 
 
+def need_a_lock() -> None:
+    """Work when an object could be created that is a lock, and end with an error when it could not."""
+    try:
+        Client()("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "lock"}})
+    except urllib.error.HTTPError as error:
+        if error.code != 409:  # it has the lock from before
+            sys.exit(f"no lock: {error}")
+    main()
+
+
 WAYS: dict[str, Callable[[], None]] = {
     "exit": exit_at_once,
     "sigterm": ignore_sigterm,
@@ -207,6 +217,7 @@ WAYS: dict[str, Callable[[], None]] = {
     "racy": racy,
     "ready": ready,
     "bind": bind,
+    "lock": need_a_lock,
     "twice": give_up_after_two,
 }
 

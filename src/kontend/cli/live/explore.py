@@ -8,18 +8,21 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kontend.cli.command import ExitCode, UsageError, usage_errors, write
+from kontend.cli.live.logs import Logs
 from kontend.cli.live.options import ERRORS, parser, setting_of, to_the_end
 from kontend.cli.live.replay import invocation
 from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
-from kontend.live.baseline import Baseline
-from kontend.live.campaign import Campaign, Options
+from kontend.live.baseline import Baseline, tail_of
+from kontend.live.campaign import Campaign, Options, Progress
+from kontend.live.confirmation import Identity, identity
 from kontend.live.gate.plan import BadPlan, Plan, plan_of
 from kontend.live.verdicts.trace import document_of
-from kontend.live.verdicts.verdict import Violation
+from kontend.live.verdicts.verdict import Violation, head_of, lines_of
 from kontend.report.archive import write_archive
 from kontend.report.page.contents import results_of
 from kontend.report.page.page import page
@@ -35,27 +38,58 @@ def run(argv: Sequence[str]) -> int:
     if not command:
         raise UsageError("no command: kontend live [options] -- COMMAND [ARGUMENT ...]")
     with usage_errors(*ERRORS):
-        campaign = Campaign(setting_of(options, command), _options(options))
+        setting = setting_of(options, command)
+        logs = Logs(options.failures / "logs")
         if options.list_plans:
-            return to_the_end(_list_plans(campaign))
-        return to_the_end(_explore(campaign, options.failures, invocation(options, command)))
+            return to_the_end(_list_plans(Campaign(setting, _options(options, logs))))
+        shown = _Shown(options.failures, invocation(options, command))
+        limits = replace(_options(options, logs), established=shown.establish, found=shown.find)
+        return to_the_end(_explore(Campaign(setting, limits), shown, logs))
 
 
 async def _list_plans(campaign: Campaign) -> int:
-    plans = campaign.plans(await campaign.baseline())
+    baseline = await campaign.baseline()
+    plans = campaign.plans(baseline)
     write("".join(f"{plan.name}: {plan.reason}\n" for plan in plans))
+    seconds = sum(run.seconds for run in baseline.runs[1:]) / max(1, len(baseline.runs) - 1)
+    sys.stderr.write(f"kontend live: {len(plans)} plans, about {len(plans) * seconds:.0f} s one after the other\n")
+    if baseline.vacuous:
+        tail = tail_of(baseline.runs[0])
+        sys.stderr.write(f"kontend live: undecided: {baseline.vacuous}; the end of the output:\n{tail}\n")
+        return ExitCode.UNDECIDED
     return ExitCode.OK
 
 
-async def _explore(campaign: Campaign, failures: Path, invoked: dict[str, Any]) -> int:
+async def _explore(campaign: Campaign, shown: _Shown, logs: Logs) -> int:
     verdict = await campaign.explore()
-    # Traces are saved before anything is printed: whatever stops the output does not cost them.
-    saved = [_save(failures, violation, verdict.baseline, invoked) for violation in verdict.violations]
-    write("".join(f"{line}\n" for line in verdict.lines()))
-    write("".join(saved))
+    for violation in verdict.violations:
+        shown.find(violation, verdict.baseline)  # those that were not explained in time
+    write("".join(f"{line}\n" for line in (*verdict.summary(), *verdict.rest())))
+    write(f"Logs: {logs.directory}\n" if logs.kept else "")
     if verdict.violated:
         return ExitCode.FINDINGS
     return ExitCode.OK if verdict.ok else ExitCode.UNDECIDED
+
+
+class _Shown:
+    """Prints the baseline and each violation as soon as it is known, so that whatever stops the command costs none."""
+
+    def __init__(self, failures: Path, invoked: dict[str, Any]) -> None:
+        self._failures = failures
+        self._invoked = invoked
+        self._found: set[tuple[Identity, Plan]] = set()
+
+    def establish(self, baseline: Baseline) -> None:
+        """Print the baseline."""
+        write("".join(f"{line}\n" for line in head_of(baseline)))
+
+    def find(self, violation: Violation, baseline: Baseline) -> None:
+        """Save the trace of a violation and print it, once."""
+        if (identity(violation.finding), violation.plan) in self._found:
+            return
+        self._found.add((identity(violation.finding), violation.plan))
+        saved = _save(self._failures, violation, baseline, self._invoked)
+        write("".join(f"{line}\n" for line in lines_of(violation)) + saved)
 
 
 def _save(directory: Path, violation: Violation, baseline: Baseline, invoked: dict[str, Any]) -> str:
@@ -79,7 +113,7 @@ def _save(directory: Path, violation: Violation, baseline: Baseline, invoked: di
     return f"Open: {path.with_suffix('.html')}\nReplay: kontend replay {path}\n"
 
 
-def _options(options: Namespace) -> Options:
+def _options(options: Namespace, logs: Logs) -> Options:
     plans = tuple(_plan(path) for path in options.plan)
     return Options(
         options.jobs,
@@ -89,6 +123,7 @@ def _options(options: Namespace) -> Options:
         options.pairs,
         heal=options.heal,
         progress=_progress(),
+        ran=logs.keep,
     )
 
 
@@ -103,12 +138,14 @@ def _plan(path: Path) -> Plan:
         raise UsageError(f"--plan {path}: {error}") from None
 
 
-def _progress() -> Callable[[int, int], None] | None:
+def _progress() -> Callable[[Progress], None] | None:
     if not sys.stderr.isatty():
         return None
 
-    def show(done: int, plans: int) -> None:
-        sys.stderr.write(f"\r{done} of {plans} plans\033[K\r")
+    def show(progress: Progress) -> None:
+        left = f", {progress.seconds_left:.0f} s left" if progress.seconds_left is not None else ""
+        alarms = f"{progress.violations} violation{'s'[: progress.violations != 1]}"
+        sys.stderr.write(f"\r{progress.done} of {progress.plans} plans, {alarms}{left}\033[K\r")
         sys.stderr.flush()
 
     return show

@@ -71,7 +71,13 @@ def parser() -> Parser:
     add("--list-plans", action="store_true", help="run the baseline, print the plans and stop")
     add("--only", default="", metavar="TEXT", help="carry out only plans whose name contains this text")
     add("--plan", action="append", default=[], type=Path, metavar="FILE", help="carry out this plan (repeatable)")
-    add("--seconds", type=at_least(1), default=0, metavar="N", help="start no plan after N seconds (default: no limit)")
+    add(
+        "--seconds",
+        type=at_least(1),
+        default=0,
+        metavar="N",
+        help="end the whole command after N seconds; the verdict is what is known by then (default: no limit)",
+    )
     add(
         "--pairs",
         action=BooleanOptionalAction,

@@ -8,6 +8,7 @@ come last.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -34,6 +35,7 @@ from kontend.live.gate.records import Happening, Request
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.setting import PRIMARY
 
+_DIGITS: Final = re.compile(r"\d+")
 #: The failures of a kind of call, by verb.
 _FAILURES: Final = {
     "get": ("500",),
@@ -65,7 +67,8 @@ class _Observed:
         self.resources = [action.resource(*self.run.phases, self.run.final) for action in self.actions]
         points = [_points(run) for run in baseline.runs]
         #: The writes that every unperturbed run makes, in order, each with the user's actions before it.
-        self.writes = [(point, action) for point, action in points[0] if all(point in dict(other) for other in points)]
+        common = [(point, action) for point, action in points[0] if all(point in dict(other) for other in points)]
+        self.writes = list(_without_look_alikes(common))
         acted = [record for record in self.run.log.records if isinstance(record, Happening) and record.action == "act"]
         self.acted = {request.number: request for request in acted}
 
@@ -82,6 +85,24 @@ def _points(run: Run) -> list[tuple[Point, int]]:
             count[request.call] += 1
             points.append((Point(request.call, count[request.call]), request.action))
     return points
+
+
+def _without_look_alikes(writes: Sequence[tuple[Point, int]]) -> Iterator[tuple[Point, int]]:
+    """The first of writes that differ only in the namespace, or in a number within the name, of their object.
+
+    A child in each of twenty namespaces makes twenty times as many plans, which show nothing new.
+
+    >>> [point.call.namespace for point, _ in _without_look_alikes(
+    ...     [(Point(Call("create", "secrets", namespace, "s")), 1) for namespace in ("a", "b")])]
+    ['a']
+    """
+    seen = set()
+    for point, action in writes:
+        call = point.call
+        alike = (call.verb, call.resource, call.subresource, _DIGITS.sub("#", call.name), point.nth, action)
+        if alike not in seen:
+            seen.add(alike)
+            yield point, action
 
 
 def derive(baseline: Baseline) -> list[Plan]:

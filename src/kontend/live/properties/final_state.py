@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import orjson
@@ -18,6 +19,11 @@ class Difference(NamedTuple):
     path: str
     got: Any
     expected: Any
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The object, without the number of its equals, and the path."""
+        return self.object.partition(" (")[0], self.path
 
     def __str__(self) -> str:
         place = f"{self.object} {self.path}".rstrip()
@@ -36,6 +42,12 @@ def differences(got: Objects, expected: Objects) -> list[Difference]:
 def same(one: Objects, other: Objects) -> bool:
     """Return whether two comparable states agree; the order of named elements in a list does not count."""
     return one == other or not differences(one, other)
+
+
+def unstable_fields(finals: Sequence[Objects]) -> frozenset[tuple[str, str]]:
+    """Return the fields in which any two of some comparable states differ, as object and path."""
+    pairs = combinations(finals, 2)
+    return frozenset(each.place for one, other in pairs if one != other for each in differences(one, other))
 
 
 def _differences(got: Objects, expected: Objects) -> Iterator[Difference]:

@@ -57,6 +57,28 @@ class Expected(NamedTuple):
     finals: Sequence[Any]
     mask: Mask
     failing: frozenset[str] = frozenset()
+    #: Fields that cannot be judged, as object and path: unperturbed runs differ in them.
+    unstable: frozenset[tuple[str, str]] = frozenset()
+
+    def judged(self, found: Sequence[Difference]) -> list[Difference]:
+        """Return the differences that can be judged: those of an unstable object or field, or below it, cannot."""
+        objects = {title for title, path in self.unstable if not path}
+        return [
+            each
+            for each in found
+            if each.place[0] not in objects
+            and not any(title == each.place[0] and _is_within(each.path, path) for title, path in self.unstable)
+        ]
+
+
+def _is_within(path: str, outer: str) -> bool:
+    """Return whether a path leads to a field, or below it, or to what contains it.
+
+    >>> _is_within(".status.phase", ".status"), _is_within(".status", ".status.phase"), _is_within(".a", ".ab")
+    (True, True, False)
+    """
+    short, long = sorted((path, outer), key=len)
+    return long.startswith(short) and long[len(short) :][:1] in ("", ".", "[")
 
 
 class _Received(NamedTuple):
@@ -223,7 +245,7 @@ def nearest_differences(run: Run, state: State, expected: Expected) -> list[Diff
     final = comparable(run.initial, state, expected.mask)
     if not expected.finals or final in expected.finals:
         return []
-    return min((differences(final, candidate) for candidate in expected.finals), key=len)
+    return min((expected.judged(differences(final, candidate)) for candidate in expected.finals), key=len)
 
 
 def _diverged(run: Run, expected: Expected) -> Iterator[Finding]:
@@ -235,5 +257,5 @@ def _diverged(run: Run, expected: Expected) -> Iterator[Finding]:
     extra = [difference for difference in nearest if difference.expected is None and not difference.path]
     name = LEAK if extra and len(extra) == len(nearest) else str(BuiltIn.DIVERGED)
     what = "objects are left that no unperturbed run leaves" if name == LEAK else "the final state differs"
-    key = tuple(sorted({f"{difference.object.partition(' (')[0]} {difference.path}" for difference in nearest}))
+    key = tuple(sorted({" ".join(difference.place) for difference in nearest}))
     yield Finding(name, f"{what}: {shown}{more}", difference=tuple(nearest), key=key, final=True)

@@ -49,6 +49,8 @@ class Timer:
     call: Call
     seconds: float
     count: int = 1
+    #: The longest time before one of its calls, since the process had become idle or since the call before it.
+    longest: float = 0.0
 
 
 @dataclass(slots=True)
@@ -61,6 +63,8 @@ class Run:
     initial: State
     final: State
     properties: tuple[Property, ...] = ()
+    #: The number of the run in its campaign, by which its log is kept.
+    number: int = 0
     #: The states at the end of each phase.
     phases: list[State] = field(default_factory=list)
     #: The states at the end of phases in which nothing was held back, by the number of actions that the user had taken.
@@ -82,6 +86,8 @@ class Run:
     caches: set[str] = field(default_factory=set)
     #: The user's actions that were refused, by number, and why.
     refusals: dict[int, str] = field(default_factory=dict)
+    #: The state when the idle process had been watched for timers; None if it was not.
+    observed: State | None = None
     #: Calls that came when the process had been idle for longer than the patience.
     timers: tuple[Timer, ...] = ()
     #: The calls whose last attempt had failed at the end of any phase.

@@ -17,7 +17,7 @@ from typing import Final
 from kontend.live.gate.call import UNJUDGED, Call
 from kontend.live.gate.decisions import Decisions
 from kontend.live.gate.gate import LiveGate
-from kontend.live.gate.perturbation import Down, HandOver, Rewind, Skip
+from kontend.live.gate.perturbation import Down, Fail, HandOver, LoseResponse, Rewind, Skip
 from kontend.live.gate.plan import Plan
 from kontend.live.gate.records import Request
 from kontend.live.process.process import Process
@@ -67,6 +67,8 @@ class Runner:
         self._crashed = False
         #: The process has been started and has not been idle yet.
         self._fresh = False
+        #: It has ended while it started, and was started again.
+        self._started_again = False
         self._delayed: Callable[[], None] | None = None
         self._slow: list[Callable[[], None]] = []
 
@@ -110,10 +112,15 @@ class Runner:
         await self._instances[PRIMARY].wait(self._setting.observe)
         later = [record for record in records[end:] if isinstance(record, Request) and self._is_timer(record.call)]
         del records[end:]  # plans are derived from the run itself
+        self._run.observed = self._server.state
         timers: dict[Call, Timer] = {}
+        latest: dict[Call, float] = {}
         for request in later:
-            known = timers.setdefault(request.call, Timer(request.call, request.arrived - idle_since, 0))
-            timers[request.call] = replace(known, count=known.count + 1)
+            since = request.arrived - idle_since
+            known = timers.setdefault(request.call, Timer(request.call, since, 0))
+            longest = max(known.longest, since - latest.get(request.call, 0.0))
+            timers[request.call] = replace(known, count=known.count + 1, longest=longest)
+            latest[request.call] = since
         self._run.timers = tuple(timers.values())
 
     async def _watch_healing(self) -> None:
@@ -217,6 +224,9 @@ class Runner:
             self._run.rest = rest
             self._run.working = wait.working
             self._run.unready = rest is Rest.BUSY and not self._instances.is_ready(self._current)
+            if rest is Rest.EXITED and self._gives_up_its_start():
+                await self._start_again()
+                continue
             self._fresh = False
             if rest is Rest.IDLE:
                 self._decisions.end_repetitions()
@@ -236,6 +246,24 @@ class Runner:
                 self._note_exit(self._instances[self._current])
             self._run.silent = not any(True for _ in self._gate.log.requests())
             raise _Over
+
+    def _gives_up_its_start(self) -> bool:
+        """Return whether the process has ended as it started, for the first time, because of an injected failure.
+
+        Commands are written so: whatever supervises them starts them again. What they do then is judged.
+        """
+        failures = {str(each) for each in self._plan.perturbations if isinstance(each, Fail | LoseResponse)}
+        injected = any(
+            request.perturbed in failures for request in self._gate.log.requests() if request.process == self._current
+        )
+        return self._fresh and injected and not self._started_again
+
+    async def _start_again(self) -> None:
+        name, self._started_again = self._current, True
+        code = self._instances[name].code
+        self._instances.note(name, "exit", f"{name} ends while it starts (code {code}), and is started again")
+        await self._instances.kill(name)
+        await self._start(name)
 
     def _is_stuck(self) -> bool:
         """Return whether the process can only repeat a call in vain until it receives what is held back from it."""
