@@ -74,6 +74,23 @@ def test_a_search_that_was_cut_short_is_undecided(capsys: pytest.CaptureFixture[
     )
 
 
+def test_the_level_at_which_a_search_stopped_is_printed_and_can_be_made_the_bound(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ["explore", EXAMPLE, "--scenario", "locked", "--one-process", "--states"]
+    assert main([*command, "30"]) == 3
+    out = capsys.readouterr().out
+    assert "undecided: holds in all runs without perturbations (" in out
+    assert "--perturbations 0 accepts this" in out
+    assert main([*command, "30", "--output-format", "json"]) == 3
+    found = json.loads(capsys.readouterr().out)["locked"]
+    assert found["certain"] == 0
+    assert sum(found["levels"]) == found["states"]
+    assert found["suggestions"][-1] == {"bound": "perturbations", "value": 0, "states": found["levels"][0]}
+    assert main([*command, "30", "--perturbations", "0"]) == 0
+    assert f"holds in all {found['levels'][0]} states (" in capsys.readouterr().out
+
+
 def test_walks_without_a_violation_are_undecided(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--scenario", "locked", "--search", "random", "--seed", "7", "--walks", "50", "--one-process"]
     assert main(["explore", EXAMPLE, *options]) == 3

@@ -116,6 +116,7 @@ def _outcome(verdict: Verdict) -> Outcome:
         ),
         verdict.explanation() if verdict.violations else "\n".join(verdict.notes),
         tuple(document.dump() for document in documents),
+        verdict.certain,
     )
 
 

@@ -145,6 +145,11 @@ def explore(
     origin: Origin | None = None,
 ) -> Verdict:
     """Explore a scenario; ``inspect`` is called with the model afterwards. ``origin`` says where it comes from."""
+    if scenario.bounds.perturbations is not None and options.search != "breadth":
+        what = f"Bounds(perturbations={scenario.bounds.perturbations})"
+        raise BadScenario(
+            f"{what}: only search='breadth' goes by perturbations, found {options.search!r}", scenario.bounds.line
+        )
     fresh = FreshProcess(scenario)
     try:
         return _explored(scenario, options, fresh, inspect, origin)

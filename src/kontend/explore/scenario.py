@@ -26,6 +26,7 @@ LEAST: Final = {
     "failed": 0,
     "lost": 0,
     "handovers": 0,
+    "perturbations": 0,
     "states": 1,
     "steps": 1,
     "seconds": 1,
@@ -33,7 +34,7 @@ LEAST: Final = {
 }
 _REWOUND: Final = "restarts onto older views"
 #: Bounds that need not be set.
-_OPTIONAL: Final = ("seconds", "memory")
+_OPTIONAL: Final = ("perturbations", "seconds", "memory")
 #: The bounds that decide which steps there are.
 STEP_BOUNDS: Final = (
     "lag",
@@ -77,6 +78,8 @@ class Bounds:
     handovers: int = 0
     #: The number of changes that the lists may miss with which an instance starts after a crash.
     rewind: int = 1
+    #: The most perturbations of all kinds in a run; None for any number.
+    perturbations: int | None = None
     #: The limits at which the search stops, and says so: numbers of states and steps, seconds. Data beyond so many MiB
     #: of memory goes to disk.
     states: int = 1_000_000
@@ -110,7 +113,8 @@ class Bounds:
         older = f"restarts onto views up to {self.rewind} changes old" if self.rewind > 1 else _REWOUND
         tried = ", ".join(older if name == _REWOUND else name for name in self.tried)
         faults = f", faults ≤ {self.faults} ({tried})" if tried else ""
-        return f"lag ≤ {self.lag}, {instances}{', atomic reconciles' * self.atomic}{faults}"
+        most = "" if self.perturbations is None else f", perturbations ≤ {self.perturbations}"
+        return f"lag ≤ {self.lag}, {instances}{', atomic reconciles' * self.atomic}{faults}{most}"
 
     @property
     def tried(self) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Literal, NamedTuple
 
 from kontend.cluster.state import State
@@ -50,6 +51,16 @@ class Violation:
         return f"{self.property}: {after}\n  {sentence}{lines}"
 
 
+class Suggestion(NamedTuple):
+    """A bound with which a search is likely to decide more."""
+
+    #: The name of the bound, and its value.
+    bound: str
+    value: int
+    #: The expected number of states; 0 where it is not known.
+    states: int = 0
+
+
 class Reached(NamedTuple):
     """The frequency of a final state in a search."""
 
@@ -81,6 +92,14 @@ class Verdict:
     #: True if the whole space within the bounds was searched; if not, the reason why the search stopped.
     exhausted: bool = False
     stopped: str = ""
+    #: The name of the bound at which the search stopped; empty for none.
+    limit: str = ""
+    #: The number of states with 0, 1, … perturbations; empty for walks.
+    levels: tuple[int, ...] = ()
+    #: Everything holds in all runs with up to so many perturbations; -1 where that is known of none.
+    certain: int = -1
+    #: Bounds that may decide more than a search that stopped at a limit.
+    suggestions: tuple[Suggestion, ...] = ()
     #: States that were found and not expanded, or walks that were cut off.
     cut: int = 0
     #: States beyond which the search did not go because a reconcile kept raising the same programming error.
@@ -157,9 +176,31 @@ class Verdict:
             sentence = f"found in {self.walks}; there may be more"
             return sentence if self.violations else f"nothing found in {self.walks}; that proves nothing"
         if not self.exhausted:
-            what = "the search is incomplete" if self.violations else "undecided: the space was not exhausted"
+            what = "the search is incomplete" if self.violations else f"undecided: {self._grade()}"
             return f"{what}, because {self.stopped} ({self.coverage})"
         return f"searched all {self._count()} ({self.coverage})"
+
+    def _grade(self) -> str:
+        """Describe the runs that were all searched where the search stopped."""
+        if self.certain < 0:
+            return "the space was not exhausted"
+        sure, seen = sum(self.levels[: self.certain + 1]), sum(self.levels[self.certain + 1 :])
+        return f"holds in all runs {_with(self.certain)} ({_states(sure)}); with more: {_states(seen)} seen, not all"
+
+    def _suggested(self) -> str:
+        """The bounds that may decide more, as options of the command line."""
+        described = []
+        for bound, value, states in self.suggestions:
+            seconds = _rounded(self.seconds * states / max(1, self.states))
+            if bound == "perturbations":
+                described.append(f"--perturbations {value} accepts this")
+            elif bound != "states":
+                described.append(f"--{bound} {value}" + f" (needs about {_rounded(states):,} states)" * bool(states))
+            elif self.limit == "seconds":
+                described.append(f"--seconds {seconds}")
+            else:
+                described.append(f"--states {_rounded(states)} (about {seconds:,} s)")
+        return f"to decide more: {', '.join(described)}"
 
     def __repr__(self) -> str:
         """Return one line with the first cause: this is what a failed ``assert check(...)`` shows."""
@@ -172,6 +213,8 @@ class Verdict:
             return f"<Verdict: not reproduced: {self.not_reproduced}>"
         if self.ok:
             return f"<Verdict: holds in all {f'states, as {self.sets:,} sets' if self.sets else self._count()}>"
+        if self.certain >= 0 and self.stopped:
+            return f"<Verdict: undecided: {self._grade()}, because {self.stopped}>"
         return f"<Verdict: undecided, because {self.stopped or 'the search has not ended'}>"
 
     def __str__(self) -> str:
@@ -181,6 +224,8 @@ class Verdict:
         """The whole verdict; ``verbose`` shows every step and every field, ``width`` is that of a narrow terminal."""
         lines = [self.explanation(verbose=verbose, width=width)] if self.violations else []
         lines.append(self.summary)
+        if self.suggestions:
+            lines.append(self._suggested())
         lines += [f"{name}: never put to the test; the scenario may do less than it seems" for name in self.untested]
         lines += self.notes
         if self.guards is not None:
@@ -195,4 +240,30 @@ class Verdict:
         return "\n".join(lines)
 
     def _count(self) -> str:
-        return f"{self.states:,} state{'s' * (self.states != 1)}"
+        return _states(self.states)
+
+
+def _states(count: int) -> str:
+    return f"{count:,} state{'s' * (count != 1)}"
+
+
+def _with(perturbations: int) -> str:
+    """A number of perturbations, as in a sentence about runs.
+
+    >>> _with(0), _with(1), _with(2)
+    ('without perturbations', 'with up to 1 perturbation', 'with up to 2 perturbations')
+    """
+    if not perturbations:
+        return "without perturbations"
+    return f"with up to {perturbations} perturbation{'s' * (perturbations != 1)}"
+
+
+def _rounded(number: float) -> int:
+    """A number with two digits, rounded up: an estimate is no more exact.
+
+    >>> _rounded(6_543), _rounded(39.2), _rounded(2)
+    (6600, 40, 2)
+    """
+    whole = ceil(number)
+    unit = 10 ** max(0, len(str(whole)) - 2)
+    return int(-(-whole // unit) * unit)

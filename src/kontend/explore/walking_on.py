@@ -34,7 +34,7 @@ def to_search(scenario: Scenario) -> Scenario:
 def to_walk(scenario: Scenario, verdict: Verdict) -> Scenario | None:
     """The scenario with the limits of the walks that follow a search; None where they are not called for."""
     bounds = scenario.bounds
-    if verdict.exhausted or not verdict.stopped.startswith("the limit of "):
+    if not verdict.limit or bounds.perturbations is not None:  # walks do not count perturbations
         return None
     left = None
     if bounds.seconds is not None:

@@ -81,7 +81,7 @@ def test_unperturbed_components_ignore_perturbed_states() -> None:
     graph.expand(1, [0, 2], [True, True])
     graph.expand(2, [], [])
     assert graph.closed_components().closed == [[2]]
-    assert [sorted(component) for component in graph.closed_components(unperturbed=True).closed] == [[0, 1]]
+    assert [sorted(component) for component in graph.closed_components(most=0).closed] == [[0, 1]]
 
 
 def test_ancestors_are_listed_from_the_nearest() -> None:
@@ -163,7 +163,7 @@ def test_a_cycle_waits_for_users_also_where_they_lead_to_a_perturbed_state() -> 
     graph.add(b"perturbed", 0, (), 1, 0, ())
     graph.expand(0, [0, 1], [True, True], acts=[False, True])
     graph.expand(1, [], [])
-    components = graph.closed_components(unperturbed=True)
+    components = graph.closed_components(most=0)
     assert components.closed == [[0]]
     assert components.waits_for_users
 

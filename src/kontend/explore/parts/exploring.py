@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import zip_longest
 from typing import Final, Protocol
 
 from kontend.cluster.cluster import Cluster
@@ -251,9 +252,14 @@ class _Whole:
         whole.exhausted = all(verdict.exhausted for verdict in parts)
         whole.stopped = next((verdict.stopped for verdict in parts if verdict.stopped), "")
         whole.runs = max(verdict.runs for verdict in parts)
-        longest = max(len(verdict.depths) for verdict in parts)
-        depths = [sum(verdict.depths[at] for verdict in parts if at < len(verdict.depths)) for at in range(longest)]
-        whole.depths = tuple(depths)
+        whole.levels = _summed([verdict.levels for verdict in parts])
+        # A part that is exhausted vouches for any number of perturbations.
+        whole.certain = min(
+            (verdict.certain for verdict in parts if not verdict.exhausted), default=len(whole.levels) - 1
+        )
+        whole.suggestions = next((verdict.suggestions for verdict in parts if verdict.suggestions), ())
+        whole.limit = next((verdict.limit for verdict in parts if verdict.limit), "")
+        whole.depths = _summed([verdict.depths for verdict in parts])
         whole.notes = list(dict.fromkeys(note for verdict in parts for note in verdict.notes))
         whole.notes.append(self._note())
         violations = [self._of_whole(part, violation) for part in self._parts for violation in part.verdict.violations]
@@ -335,6 +341,11 @@ class _Whole:
             schedule.append(min(left, key=lambda step: UNPERTURBED.index(step.action)))
             world = model.next(world, schedule[-1]).world
         raise NotIndependent
+
+
+def _summed(columns: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The sums of numbers at the same position."""
+    return tuple(map(sum, zip_longest(*columns, fillvalue=0)))
 
 
 def _combinations(finals: list[list[FinalState]]) -> Iterator[tuple[FinalState, ...]]:

@@ -36,7 +36,7 @@ def planned_scenario(scenario: Scenario, plan: Plan) -> Scenario:
     bounds = replace(
         scenario.bounds,
         lag=_ANY_LAG, concurrent=1, instances={}, atomic=False, faults=crashes, crashes=crashes,
-        rewind=0, failed=0, lost=0, handovers=0,
+        rewind=0, failed=0, lost=0, handovers=0, perturbations=None,
     )  # fmt: skip
     off = Reductions(symmetry=False, deliveries=False, reads=False, local=False)
     return replace(scenario, bounds=bounds, reductions=off)

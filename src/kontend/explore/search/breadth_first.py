@@ -141,6 +141,8 @@ class BreadthFirst:
         self._spill = spill
         self._memory = MemoryLimit(model.scenario.bounds.memory, self.exploration, self._expander, spill)
         self._knows_baseline = False
+        #: All states with fewer perturbations were expanded.
+        self._complete = 0
         #: It stopped because a violation was found long ago, and no other one since.
         self.had_enough = False
         self._attempts = list(_attempts(model)) if proves else []
@@ -160,8 +162,13 @@ class BreadthFirst:
             self.exploration.verdict.runs = self._expander.runs
             self._expander.close()
         verdict = self.exploration.finish(
-            stopped, baseline=self._reference, knows_baseline=self._knows_baseline, explain=self._explain
+            stopped,
+            baseline=self._reference,
+            knows_baseline=self._knows_baseline,
+            explain=self._explain,
+            complete=self._complete,
         )
+        verdict.limit = self._limits.bound
         verdict.seconds = time.perf_counter() - started
         return verdict
 
@@ -183,6 +190,7 @@ class BreadthFirst:
         expanded = 0
         while order:
             layer = heapq.heappop(order)
+            self._complete = layer[0]
             if layer[0] > 0 and not self._knows_baseline:
                 self._know_baseline()
                 if exploration.has_proof:  # its final states can be compared now

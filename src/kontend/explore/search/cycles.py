@@ -17,16 +17,19 @@ def judged_cycles(
     ended: set[int],
     *,
     perturbed: bool,
+    most: int | None = None,
     holds_up_timers: Callable[[int], bool],
 ) -> Iterator[tuple[int, Finding | None]]:
     """A state and the violation for each set of states that never settles; states without one are quiescent.
 
     If nothing is written there and nothing fails, the controllers only look again from time to time: that is
-    quiescent. Where not all states are known (``perturbed`` is False), this concerns the unperturbed runs alone.
-    Nothing is said of ``ended`` states, which the search did not go beyond, nor of unperturbed runs in which a timer
-    never fires because of others that are shorter (``holds_up_timers``, of a state that waits for timers).
+    quiescent. Where not all states are known (``perturbed`` is False), this concerns the unperturbed runs alone, or
+    those with up to ``most`` perturbations. Nothing is said of ``ended`` states, which the search did not go beyond,
+    nor of unperturbed runs in which a timer never fires because of others that are shorter (``holds_up_timers``, of a
+    state that waits for timers).
     """
-    components = graph.closed_components(unperturbed=not perturbed)
+    level = most if perturbed else most or 0
+    components = graph.closed_components(most=level)
     for component in components.closed:
         members = set(component)
         if any(graph.is_unexpanded(number) or number in ended for number in component):
@@ -57,12 +60,14 @@ def judged_cycles(
         else:
             yield number, built_in.fails_forever(failure)
     if components.waits_for_users:
-        yield from _waiting(graph, ended, perturbed=perturbed)
+        yield from _waiting(graph, ended, perturbed=perturbed, most=level)
 
 
-def _waiting(graph: Graph, ended: set[int], *, perturbed: bool) -> Iterator[tuple[int, Finding | None]]:
+def _waiting(
+    graph: Graph, ended: set[int], *, perturbed: bool, most: int | None
+) -> Iterator[tuple[int, Finding | None]]:
     """Judge sets of states that only a user's next action leaves: nobody need act, so writes must end."""
-    for component in graph.closed_components(unperturbed=not perturbed, without_users=True).closed:
+    for component in graph.closed_components(most=most, without_users=True).closed:
         if any(graph.is_unexpanded(number) or number in ended for number in component):
             continue
         if not any(graph.waits_for_users(number) for number in component):

@@ -69,6 +69,7 @@ class DepthFirst:
         self.exploration.finish(
             stopped, baseline=self._baseline or frozenset(), knows_baseline=False, explain=self._explain
         )
+        verdict.limit = self._limits.bound
         verdict.seconds = time.perf_counter() - started
         return verdict
 

@@ -6,6 +6,7 @@ the graph is known: final states, cycles, actions that were never possible.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from kontend.explore.properties.built_in import BuiltIn, Finding
 from kontend.explore.search.cycles import judged_cycles
 from kontend.explore.search.expander import Numbering, Successor
 from kontend.explore.search.graph import Graph
+from kontend.explore.search.levels import counted, suggestions
 from kontend.explore.search.quiescent import QuiescentStates
 from kontend.explore.search.repetition import Repetition
 from kontend.explore.search.snapshot import Snapshot
@@ -45,6 +47,8 @@ class Exploration:
         self._partial = partial
         self.graph = Graph()
         bounds, guards = model.scenario.bounds, model.scenario.guards
+        #: The most perturbations on the way to a state.
+        self._most = sys.maxsize if partial or bounds.perturbations is None else bounds.perturbations
         self.verdict = Verdict(bounds=str(bounds), not_tried=bounds.not_tried, guards=guards.on)
         self._properties = model.scenario.properties
         self._positions = {
@@ -97,8 +101,11 @@ class Exploration:
         cost, depth = graph.costs[number], graph.depths[number]
         targets: list[int] = []
         fresh: list[int] = []
+        within = [(at, successor) for at, successor in enumerate(successors) if cost + successor.cost <= self._most]
+        is_partial = self._partial or len(within) < len(successors)
+        successors = [successor for _, successor in within]
         self.verdict.steps += len(successors)
-        for at, successor in enumerate(successors):
+        for at, successor in within:
             if successor.wrote or successor.findings or successor.failure or successor.action >= 0:
                 self._note(number, successor)
             spent = cost + successor.cost
@@ -139,7 +146,7 @@ class Exploration:
             [successor.fires for successor in successors],
             [successor.action >= 0 for successor in successors],
         )
-        if all(optional) and not (self._partial and self.quiescent.must_go_on(number)):
+        if all(optional) and not (is_partial and self.quiescent.must_go_on(number)):
             self.quiescent.add(number)
         return fresh
 
@@ -236,12 +243,19 @@ class Exploration:
     # Judging
 
     def finish(
-        self, stopped: str, *, baseline: frozenset[bytes] | None, knows_baseline: bool, explain: Explain
+        self,
+        stopped: str,
+        *,
+        baseline: frozenset[bytes] | None,
+        knows_baseline: bool,
+        explain: Explain,
+        complete: int = 0,
     ) -> Verdict:
         """Judge what only shows at the end.
 
         ``baseline`` are the final states of unperturbed runs where they were searched apart; ``knows_baseline`` says
-        that all unperturbed states are in the graph.
+        that all unperturbed states are in the graph. Where the search stopped, all states with fewer than ``complete``
+        perturbations were expanded.
         """
         verdict, graph = self.verdict, self.graph
         verdict.stopped = stopped
@@ -282,7 +296,25 @@ class Exploration:
         verdict.states = len(graph)
         verdict.cut = 0 if self._is_proven else graph.unexpanded
         verdict.violations += self._violations.explained(explain)
+        self._grade(complete)
         return verdict
+
+    def _grade(self, complete: int) -> None:
+        """Say up to how many perturbations everything holds, and what may decide more."""
+        verdict, graph = self.verdict, self.graph
+        verdict.levels = counted(graph.costs)
+        if verdict.exhausted:
+            verdict.certain = len(verdict.levels) - 1
+        elif not verdict.violations and not self._partial:
+            ended = self._stuck | self._grown
+            complete = min([complete, *(graph.costs[number] for number in ended)])
+            # A cycle that only a further perturbation leaves is no violation, but nothing to vouch for either.
+            while complete and any(finding for _, finding in self._cycles(perturbed=False, most=complete - 1)):
+                complete -= 1
+            if any(prop.mode == "sometimes" and prop.name in verdict.untested for prop in self._properties):
+                complete = 0
+            verdict.certain = complete - 1
+            verdict.suggestions = suggestions(self.model, graph, verdict.levels, complete)
 
     def spill(self, directory: Path) -> None:
         """Move everything that grows with the number of states to files in a directory. Raises ``NoRoom``."""
@@ -330,7 +362,7 @@ class Exploration:
             else:
                 self._violations.add(finding, number)
 
-    def _cycles(self, *, perturbed: bool) -> Iterator[tuple[int, Finding | None]]:
+    def _cycles(self, *, perturbed: bool, most: int | None = None) -> Iterator[tuple[int, Finding | None]]:
         """Judge sets of states that lead only to each other; ``perturbed`` is False where not all states are known."""
         ended = self._stuck | self._grown
         return judged_cycles(
@@ -339,6 +371,7 @@ class Exploration:
             self._positions,
             ended,
             perturbed=perturbed,
+            most=most,
             holds_up_timers=self._holds_up_timers,
         )
 

@@ -220,14 +220,14 @@ class Graph:
         macros = [self.steps[number], *(self.steps[ancestor] for ancestor in self.ancestors(number))]
         return [step for steps in reversed(macros) for step in steps]
 
-    def closed_components(self, *, unperturbed: bool = False, without_users: bool = False) -> Components:
+    def closed_components(self, *, most: int | None = None, without_users: bool = False) -> Components:
         """The strongly connected components without an edge out.
 
         Optional edges do not count: a run need never take them. ``without_users``, edges in which a user acts do not
         count either.
-        Of all states, or of the ``unperturbed`` ones alone: then edges to others do not count.
+        Of all states, or of those with at most so many perturbations alone: then edges to others do not count.
         """
-        most = 0 if unperturbed else max(self.costs, default=0)
+        most = max(self.costs, default=0) if most is None else most
         edges = Edges(self._begin, self._count, self._targets, self._optional, self._acts, self.costs, most)
         return closed_components(edges, self._directory, without_users=without_users)
 

@@ -19,19 +19,22 @@ class Limits:
         self._bounds = bounds
         self._memory = bounds.memory if with_memory else None
         self._started = time.monotonic()
+        #: The name of the bound that was reached; empty for none.
+        self.bound = ""
 
     def reached(self, states: int, steps: int, *, measure: bool) -> str:
         """Describes the limit that was reached; empty for none."""
         bounds = self._bounds
+        limit: int | None = None
         if states > bounds.states:
-            return f"the limit of {bounds.states:,} states was reached"
-        if steps > bounds.steps:
-            return f"the limit of {bounds.steps:,} steps was reached"
-        if measure and bounds.seconds is not None and time.monotonic() - self._started > bounds.seconds:
-            return f"the limit of {bounds.seconds} seconds was reached"
-        if measure and self._memory is not None and memory_in_use() > self._memory << 20:
-            return f"the limit of {self._memory} MiB of memory was reached"
-        return ""
+            self.bound, limit, unit = "states", bounds.states, "states"
+        elif steps > bounds.steps:
+            self.bound, limit, unit = "steps", bounds.steps, "steps"
+        elif measure and bounds.seconds is not None and time.monotonic() - self._started > bounds.seconds:
+            self.bound, limit, unit = "seconds", bounds.seconds, "seconds"
+        elif measure and self._memory is not None and memory_in_use() > self._memory << 20:
+            self.bound, limit, unit = "memory", self._memory, "MiB of memory"
+        return "" if limit is None else f"the limit of {limit:,} {unit} was reached"
 
 
 def memory_in_use() -> int:
