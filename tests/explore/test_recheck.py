@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from explore.widgets import KIND
 from kontend.cli import main
+from kontend.explore.program.driven import Exchange, Start
 from kontend.explore.program.progress import Done, Failure, Progress
-from kontend.explore.program.run import Exchange, Start
 from kontend.explore.program.tree import RecordedRun
 from kontend.explore.recheck import dump_run, load_run
 from kontend.kube.meta.names import Key

@@ -26,8 +26,8 @@ import kontend
 from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
+from kontend.explore.program.driven import Exchange, Start
 from kontend.explore.program.progress import Done, Failure, Progress
-from kontend.explore.program.run import Exchange, Start
 from kontend.explore.program.tree import Program, RecordedRun
 from kontend.explore.scenario_files import scenarios_in
 from kontend.explore.sources.inputs import Inputs

@@ -17,6 +17,7 @@ from kontend.explore.scenario import Scenario
 from kontend.explore.scenario_documents import ENDINGS, scenario_documents
 from kontend.explore.sources.definitions import definitions_near
 from kontend.explore.sources.generated import generated_scenario
+from kontend.explore.sources.go_packages import go_scenarios
 from kontend.explore.sources.inputs import Inputs
 from kontend.runtime.controller import Controller
 from kontend.runtime.source_location import working_directory
@@ -37,9 +38,12 @@ def scenarios_in(path: str | Path, inputs: Inputs | None = None, *, names: Itera
     """The scenarios of a file by name, with the ``inputs``.
 
     Where the file has none, one is generated for all its controllers and is called ``controllers``. For each of the
-    ``names`` that is a controller's class, a scenario of that name is generated for this controller alone.
+    ``names`` that is a controller's class, a scenario of that name is generated for this controller alone. A directory
+    is a Go package.
     """
     given = inputs or Inputs()
+    if Path(path).is_dir():
+        return go_scenarios(Path(path), given, names)
     if Path(path).suffix in ENDINGS:
         return {name: given.applied(scenario) for name, (scenario, _) in scenario_documents(path).items()}
     module = load(path)

@@ -104,6 +104,28 @@ class Controller:
         """The kinds whose events trigger it, its own first."""
         return tuple(dict.fromkeys((self.kind, *self.owns, *self.watches)))
 
+    def _requests_for(self, event: Event, cache: Cache, *, namespaced: bool) -> list[Request]:
+        predicate = self.predicates.get(event.kind)
+        if predicate is not None and not predicate(event):
+            return []
+        requests: dict[Request, None] = {}
+        # The old object counts as well: a former owner must see that it lost the object.
+        for obj in (event.new, event.old):
+            if obj is None:
+                continue
+            if event.kind == self.kind:
+                metadata = obj.get("metadata") or {}
+                requests[Request(metadata.get("namespace") or "", metadata.get("name") or "")] = None
+            if event.kind in self.owns:
+                owner = _controlling_owner(obj, self.kind, namespaced=namespaced)
+                if owner is not None:
+                    requests[owner] = None
+            mapper = self.watches.get(event.kind)
+            if mapper is not None:
+                for key in mapper(obj, cache):
+                    requests[Request(*as_key(key))] = None
+        return list(requests)
+
 
 def check(controller: Controller) -> None:
     """Raise :class:`BadController` for a mistake that would only show later."""
@@ -139,26 +161,7 @@ def check(controller: Controller) -> None:
 
 def requests_for(controller: Controller, event: Event, cache: Cache, *, namespaced: bool = True) -> list[Request]:
     """Return the requests that an event triggers. ``namespaced`` is the scope of the controller's own kind."""
-    predicate = controller.predicates.get(event.kind)
-    if predicate is not None and not predicate(event):
-        return []
-    requests: dict[Request, None] = {}
-    # The old object counts as well: a former owner must see that it lost the object.
-    for obj in (event.new, event.old):
-        if obj is None:
-            continue
-        if event.kind == controller.kind:
-            metadata = obj.get("metadata") or {}
-            requests[Request(metadata.get("namespace") or "", metadata.get("name") or "")] = None
-        if event.kind in controller.owns:
-            owner = _controlling_owner(obj, controller.kind, namespaced=namespaced)
-            if owner is not None:
-                requests[owner] = None
-        mapper = controller.watches.get(event.kind)
-        if mapper is not None:
-            for key in mapper(obj, cache):
-                requests[Request(*as_key(key))] = None
-    return list(requests)
+    return controller._requests_for(event, cache, namespaced=namespaced)
 
 
 def _controlling_owner(obj: Object, kind: str, *, namespaced: bool) -> Request | None:

@@ -13,7 +13,7 @@ import pytest
 from explore.program.writers import Writes, explored, nondeterminism
 from explore.widgets import KIND
 from kontend.explore import Nondeterminism
-from kontend.explore.program.run import Start
+from kontend.explore.program.driven import Start
 from kontend.explore.program.tree import Program
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api

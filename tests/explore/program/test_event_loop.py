@@ -17,7 +17,8 @@ import pytest
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
 from kontend.explore import BadScenario, Bounds, Scenario, Verdict, check
-from kontend.explore.program.run import Run, Start
+from kontend.explore.program.driven import Start
+from kontend.explore.program.run import Run
 from kontend.kube.errors import AlreadyExists, NotFound
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api

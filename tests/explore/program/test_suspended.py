@@ -13,8 +13,9 @@ from explore.widgets import CRD, KIND, WIDGET
 from kontend.explore import Scenario
 from kontend.explore.model.model import Model
 from kontend.explore.program import suspended
+from kontend.explore.program.driven import Start
 from kontend.explore.program.event_loop import Unsupported
-from kontend.explore.program.run import Run, Start
+from kontend.explore.program.run import Run
 from kontend.explore.program.suspended import SuspendedRuns, Twins
 from kontend.explore.program.tree import Node, Program
 from kontend.explore.program.undeclared_state import UndeclaredState

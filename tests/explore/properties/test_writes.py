@@ -15,8 +15,8 @@ from kontend.cluster.state import Change, State
 from kontend.explore import Action, Bounds, Scenario, Verdict, check, create, delete, update
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.world import InFlight, MetVersion
+from kontend.explore.program.driven import Start
 from kontend.explore.program.progress import Progress
-from kontend.explore.program.run import Start
 from kontend.explore.program.tree import Node
 from kontend.explore.properties.writes import faults_of_writes
 from kontend.explore.search.breadth_first import BreadthFirst

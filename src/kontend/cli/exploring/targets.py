@@ -46,9 +46,16 @@ def add_options(parser: Parser) -> None:
     add(
         "targets",
         metavar="TARGET",
-        nargs="+",
+        nargs="*",
         help="a Python file that defines scenarios or controllers, a YAML file of scenarios, a directory of such "
         "files, a module (pkg.mod), or a scenario or a controller of one (pkg.mod:name)",
+    )
+    add(
+        "--go",
+        action="append",
+        default=[],
+        metavar="PACKAGE",
+        help="a directory with a Go package whose tests call kontend.Explore (repeatable)",
     )
     add("--scenario", metavar="NAME", help="explore only this scenario (default: all)")
     for name, what in (
@@ -62,9 +69,13 @@ def add_options(parser: Parser) -> None:
 
 def find_targets(options: Namespace) -> dict[str, Target]:
     """The scenarios to explore, by title: their names, with the file before it where there are several files."""
+    if not options.targets and not options.go:
+        raise UsageError("name a TARGET, or a Go package with --go")
     with usage_errors(BadScenario, BadFile):
         inputs = read_inputs(options.crds, options.objects, options.actions)
         targets = [target for text in options.targets for target in _find(text, inputs)]
+        for text in options.go:
+            targets += _go_targets(text, inputs, options.scenario)
     single = len({target.file for target in targets}) == 1
     titled = {target.name if single else f"{target.file}:{target.name}": target for target in targets}
     if options.scenario is None:
@@ -95,6 +106,13 @@ def _targets(file: Path, scenarios: dict[str, Scenario], inputs: Inputs) -> Iter
         yield Target(scenario, file, name, inputs, documents[name][1] if name in documents else None)
 
 
+def _go_targets(text: str, inputs: Inputs, chosen: str | None) -> Iterator[Target]:
+    path = Path(text)
+    if not path.is_dir():
+        raise UsageError(f"--go {text}: expected the directory of a Go package, such as ./internal/controller")
+    yield from _targets(path, scenarios_in(path, inputs, names=[chosen] if chosen else []), inputs)
+
+
 def _module(text: str) -> tuple[Path, str]:
     """The file of ``pkg.mod`` or ``pkg.mod:name``, and the name. A path that does not exist stays as it is."""
     module, _, name = text.partition(":")
@@ -115,6 +133,8 @@ def shown_inputs(target: Target) -> str:
     }
     text = yaml.safe_dump({name: list(value) for name, value in generated.items() if value}, sort_keys=False)
     lines = "".join(f"  {line}\n" for line in text.splitlines())
+    if target.file.is_dir():
+        return f"{target.name} of {target.file}: generated (--crds, --objects and --actions give others):\n{lines}"
     return f"{target.file} defines no Scenario; this was generated (kontend init writes it down):\n{lines}"
 
 

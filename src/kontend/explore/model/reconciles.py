@@ -20,8 +20,8 @@ from kontend.explore.model.step import Transition
 from kontend.explore.model.uuids import Uuids
 from kontend.explore.model.views.reads import Reads
 from kontend.explore.problems import BadScenario
+from kontend.explore.program.driven import Start
 from kontend.explore.program.progress import Failure
-from kontend.explore.program.run import Start
 from kontend.explore.program.symbols import bind, bind_call
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call

@@ -27,6 +27,7 @@ from kontend.explore.model.state.world import NOT_STARTED, InFlight, Instance, W
 from kontend.explore.parts.footprint import Footprint, Listing
 from kontend.explore.parts.partition import Candidate
 from kontend.explore.parts.renaming import NotAlike, Renaming
+from kontend.explore.program.foreign import ForeignController
 from kontend.explore.program.identities import USED
 from kontend.kube.meta.names import Key
 from kontend.runtime.controller import Controller
@@ -285,7 +286,8 @@ class _Comparison:
 def _is_blind_to_names(controller: Controller) -> bool:
     """A controller has no predicates, mapping functions or indexes that could look at names."""
     return (
-        not controller.watches
+        not isinstance(controller, ForeignController)
+        and not controller.watches
         and not controller.indexes
         and all(isinstance(predicate, _BLIND_TO_NAMES) for predicate in controller.predicates.values())
     )

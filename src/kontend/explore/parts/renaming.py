@@ -17,9 +17,9 @@ from kontend.explore.model.answer import Answer
 from kontend.explore.model.state.world import MetVersion
 from kontend.explore.model.step import Step
 from kontend.explore.parts.footprint import Footprint, Listing
+from kontend.explore.program.driven import Exchange, Start
 from kontend.explore.program.identities import IDENTITIES
 from kontend.explore.program.progress import Done, Progress
-from kontend.explore.program.run import Exchange, Start
 from kontend.explore.program.tree import RecordedRun
 from kontend.kube.apply.managed_fields import ManagedFields, decode, encode_json
 from kontend.kube.meta.names import Key

@@ -13,9 +13,10 @@ from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
+from kontend.explore.program.driven import Strayed
+from kontend.explore.program.foreign import ForeignController
 from kontend.explore.program.impure_calls import ImpureCalls
 from kontend.explore.program.progress import Progress, difference
-from kontend.explore.program.run import Strayed
 from kontend.explore.program.set_order import iterated_sets
 from kontend.explore.program.symbols import Assumption, Refuted
 from kontend.explore.program.undeclared_state import UndeclaredState
@@ -63,7 +64,8 @@ class Determinism:
         self._assumptions = assumptions
         self.code = UserCode(controller)
         self.undeclared = UndeclaredState(controller, self.code)
-        self._sets_checked = False
+        self._unknown = controller.suspects if isinstance(controller, ForeignController) else _UNKNOWN
+        self._sets_checked = isinstance(controller, ForeignController)
 
     def checked(self, request: Key, run: Callable[[], Progress], run_mirrored: Callable[[], Progress]) -> Progress:
         """The progress of a run. Raises :class:`Nondeterminism` or :class:`Refuted`."""
@@ -89,7 +91,7 @@ class Determinism:
             described = str(strayed)
         if described:
             _, calls = self._compared(expected, lambda: run(nullcontext()))
-            raise self._error(request, described, calls.forbidden() or calls.suspects() or [_UNKNOWN])
+            raise self._error(request, described, calls.forbidden() or calls.suspects() or [self._unknown])
         if calls.forbidden():
             raise self._error(request, "", calls.forbidden())
 
@@ -112,13 +114,13 @@ class Determinism:
             return
         again, calls = self._compared(first, run)
         if again:
-            raise self._error(request, again, calls.suspects() or [_UNKNOWN])
+            raise self._error(request, again, calls.suspects() or [self._unknown])
         # The same tokens give the same run, so the code can tell tokens apart by more than equality.
         if first.uuids and Assumption.WHOLE_UUIDS in self._assumptions:
             raise Refuted(Assumption.WHOLE_UUIDS)
         if Assumption.OPAQUE_VERSIONS in self._assumptions:
             raise Refuted(Assumption.OPAQUE_VERSIONS)
-        raise self._error(request, described, [_UNKNOWN])
+        raise self._error(request, described, [self._unknown])
 
     def _check_sets(self, request: Key) -> None:
         if self._sets_checked:
@@ -134,7 +136,7 @@ class Determinism:
         except Strayed as strayed:
             before = self.undeclared.values()
             _, calls = self._compared(strayed.actual, run)
-            causes = [*self.undeclared.changed(before), *calls.forbidden()] or calls.suspects() or [_UNKNOWN]
+            causes = [*self.undeclared.changed(before), *calls.forbidden()] or calls.suspects() or [self._unknown]
             raise self._error(request, str(strayed), causes) from None
 
     def _compared(self, first: Progress, run: Callable[[], Progress]) -> tuple[str, ImpureCalls]:

@@ -16,15 +16,13 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from kontend.explore.program.driven import DrivenRun, Start
 from kontend.explore.program.event_loop import ReconcileLoop, Unsupported, user_line
-from kontend.explore.program.identities import generated_uuid
 from kontend.explore.program.memory import read_memory, restore_memory
 from kontend.explore.program.outside import confined
-from kontend.explore.program.progress import Done, Failure, Progress, difference
-from kontend.explore.program.symbols import mirror_uuid, mirrored, mirrored_progress, uuid_token
+from kontend.explore.program.progress import Done, Failure, Progress
 from kontend.explore.program.user_code import OURS, UserCode
 from kontend.kube.errors import ApiError, from_status
-from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.call import Call
 from kontend.runtime.client.http_backend import AnswerLost
@@ -47,34 +45,6 @@ _BUGS: Final = (
 )
 #: The address of an object, as error messages show it.
 _ADDRESSES: Final = re.compile(r" at 0x[0-9a-fA-F]+")
-
-
-class Start(NamedTuple):
-    """All that a reconcile depends on when it starts."""
-
-    request: Key
-    memory: bytes
-    now: str
-    #: The number from which generated uuids are counted, if the run sees real ones; -1 if it sees tokens.
-    uuids_from: int = -1
-
-
-class Exchange(NamedTuple):
-    """A call of a run and the response to it."""
-
-    call: Call
-    #: Its position among the pending calls.
-    at: int
-    response: bytes
-
-
-class Strayed(Exception):
-    """A run that made another call than before on the way to where it should continue."""
-
-    def __init__(self, expected: Progress, actual: Progress) -> None:
-        super().__init__(difference(expected, actual) or "it made another call")
-        self.expected = expected
-        self.actual = actual
 
 
 class _Pending(NamedTuple):
@@ -107,8 +77,8 @@ class _Backend:
         return self._run.next_uuid()
 
 
-class Run:
-    """A reconcile that is under way."""
+class Run(DrivenRun):
+    """A reconcile in Python that is under way."""
 
     def __init__(
         self,
@@ -121,15 +91,13 @@ class Run:
         code: UserCode | None = None,
     ) -> None:
         """Start it; ``mirrors`` says that its code sees all tokens renamed. The driver sees the ordinary ones."""
-        self.start = start
+        super().__init__(controller.name, start, mirrors=mirrors)
         self.namespaced = namespaced
         self.loop = ReconcileLoop()  # type: ignore[abstract]
         self.pending: list[_Pending] = []
-        self.uuids = 0
         #: The code has asked for the time.
         self.asks_time = False
         self._controller = controller
-        self._mirrors = mirrors
         self._code = code or UserCode(controller)
         self._initial_memory = read_memory(controller)
         restore_memory(controller, start.memory)
@@ -143,29 +111,16 @@ class Run:
                 self.close()
                 raise
 
-    def respond(self, at: int, response: bytes) -> None:
-        """Give the response to one of the pending calls: JSON behind ``=``, an error behind ``!``, or (``?``) none."""
+    def _answer(self, at: int, kind: bytes, body: bytes) -> None:
         pending = self.pending.pop(at)
-        document = orjson.loads(mirrored(response[1:]) if self._mirrors else response[1:])
-        if response[:1] == b"!":
+        document = orjson.loads(body)
+        if kind == b"!":
             pending.future.set_exception(from_status(document))
-        elif response[:1] == b"?":
+        elif kind == b"?":
             pending.future.set_exception(AnswerLost(f"{pending.call}: {document}"))
         else:
             pending.future.set_result(document)
         self._drain()
-
-    def follow(self, exchange: Exchange) -> None:
-        """Give a response to the call that got it before. Raises :class:`Strayed` if it is not made this time."""
-        call, at, response = exchange
-        progress = self.progress()
-        if at >= len(progress.calls) or progress.calls[at] != call:
-            raise Strayed(Progress((call,), None, progress.uuids, progress.lines), progress)
-        self.respond(at, response)
-
-    def progress(self) -> Progress:
-        """The calls that the run waits for, or its end."""
-        return mirrored_progress(self._progress()) if self._mirrors else self._progress()
 
     def _progress(self) -> Progress:
         if self._unawaited and not (self._task.done() and not self._task.cancelled() and self._task.exception()):
@@ -211,14 +166,6 @@ class Run:
                     # Coroutines in its frames that were never awaited end here, not in a later garbage collection.
                     traceback.clear_frames(error.__traceback__)
         restore_memory(self._controller, self._initial_memory)
-
-    def next_uuid(self) -> str:
-        """The next uuid that the run generates."""
-        self.uuids += 1
-        if self.start.uuids_from >= 0:
-            label = f"{self._controller.name} {self.start.request}"
-            return generated_uuid(label, self.start.uuids_from + self.uuids - 1)
-        return mirror_uuid(self.uuids - 1) if self._mirrors else uuid_token(self.uuids - 1)
 
     def _drain(self) -> None:
         try:

@@ -18,8 +18,8 @@ from itertools import count
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Final, NamedTuple
 
+from kontend.explore.program.driven import DrivenRun, Exchange
 from kontend.explore.program.progress import Progress, difference
-from kontend.explore.program.run import Exchange, Run
 from kontend.explore.program.undeclared_state import UndeclaredState
 from kontend.runtime.controller import Controller
 
@@ -57,11 +57,11 @@ _HARMLESS: Final = frozenset(
 class Twins(NamedTuple):
     """A run, and the same with all tokens renamed."""
 
-    run: Run
-    mirror: Run
+    run: DrivenRun
+    mirror: DrivenRun
 
     @classmethod
-    def started(cls, start: Callable[[bool], Run]) -> Twins:
+    def started(cls, start: Callable[[bool], DrivenRun]) -> Twins:
         """Start both: ``start`` is told whether tokens are renamed."""
         run = start(False)
         try:

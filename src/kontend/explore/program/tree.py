@@ -15,13 +15,15 @@ from typing import Any, Final, NamedTuple
 import xxhash
 
 from kontend.explore.program.determinism import Determinism, WatchedPaths
+from kontend.explore.program.driven import DrivenRun, Exchange, Start, Strayed
 from kontend.explore.program.event_loop import Unsupported
 from kontend.explore.program.failures import is_same_course, with_other_codes
+from kontend.explore.program.foreign import ForeignController
 from kontend.explore.program.identities import VERSIONS
 from kontend.explore.program.masking import masked, relative_response
 from kontend.explore.program.memory import read_memory
 from kontend.explore.program.progress import Done, Progress, difference
-from kontend.explore.program.run import Exchange, Run, Start, Strayed
+from kontend.explore.program.run import Run
 from kontend.explore.program.suspended import SuspendedRuns, Twins
 from kontend.explore.program.symbols import (
     Assumption,
@@ -137,7 +139,9 @@ class Program:
         self.ids: dict[bytes, Node] = {}
         #: Behaviours that were found and not yet exchanged with other processes; None where nobody asks for them.
         self.fresh: list[Behaviour] | None = None
-        self.initial_memory = read_memory(controller)
+        self.initial_memory = (
+            controller.initial_memory if isinstance(controller, ForeignController) else read_memory(controller)
+        )
         #: The number of paths that user code was run for. Runs that only compare do not count.
         self.runs = 0
         #: Some run has asked for the time.
@@ -182,6 +186,8 @@ class Program:
 
     def _is_watched(self, parent: Node | None, at: int, response: bytes, progress: Progress) -> bool:
         """Reports whether a path is watched. Those whose last steps lead from line to line alike are of one kind."""
+        if isinstance(self.controller, ForeignController):
+            return False
         before = parent.lines[at] if parent is not None else None
         failure = progress.done.failure if progress.done is not None else None
         kind = (before, response[:1], progress.lines, failure is not None and failure.line)
@@ -251,9 +257,14 @@ class Program:
         finally:
             run.close()
 
-    def _started(self, exchanges: list[Exchange], start: Start, *, mirrors: bool) -> Run:
+    def _started(self, exchanges: list[Exchange], start: Start, *, mirrors: bool) -> DrivenRun:
         """Start a reconcile and give it some responses. Raises :class:`Strayed`."""
-        run = Run(self.controller, self._guards, self._namespaced, start, mirrors=mirrors, code=self._determinism.code)
+        run: DrivenRun
+        if isinstance(self.controller, ForeignController):
+            run = self.controller.started(start, mirrors=mirrors)
+        else:
+            code = self._determinism.code
+            run = Run(self.controller, self._guards, self._namespaced, start, mirrors=mirrors, code=code)
         try:
             for exchange in exchanges:
                 run.follow(exchange)

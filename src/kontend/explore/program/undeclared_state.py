@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import xxhash
 
+from kontend.explore.program.foreign import ForeignController
 from kontend.explore.program.user_code import UserCode
 from kontend.runtime.controller import Controller
 
@@ -96,6 +97,8 @@ class UndeclaredState:
         self._classes = [
             cls for cls in type(controller).__mro__ if cls is not Controller and issubclass(cls, Controller)
         ]
+        if isinstance(controller, ForeignController):  # its variables are in another process
+            self._classes = []
         self._modules = _modules_of(self._classes, code)
         self._scopes = self._all_scopes()
         self._caches = list(self._functools_caches())
@@ -139,7 +142,8 @@ class UndeclaredState:
 
     def _all_scopes(self) -> list[_Scope]:
         memory = frozenset(self._controller.memory)
-        own: dict[str, Any] = getattr(self._controller, "__dict__", {})
+        is_foreign = isinstance(self._controller, ForeignController)
+        own: dict[str, Any] = {} if is_foreign else getattr(self._controller, "__dict__", {})
         scopes = [_Scope("self", "", own, lambda name: name in memory or self._is_cached(name))]
         scopes += [_Scope("class", cls.__qualname__, vars(cls), memory.__contains__) for cls in self._classes]
         return scopes + [_Scope("module", module.__name__, vars(module)) for module in self._modules]

@@ -11,7 +11,7 @@ from kontend.runtime.user_file import project_directories
 _DEFINITION: Final = "CustomResourceDefinition"
 _SUFFIXES: Final = (".yaml", ".yml")
 #: Directories in which projects keep their definitions.
-_DIRECTORIES: Final = (".", "crds", "crd", "config/crd/bases", "manifests", "deploy")
+_DIRECTORIES: Final = (".", "crds", "crd", "config/crd", "config/crd/bases", "manifests", "deploy")
 
 
 def definitions_near(file: Path) -> dict[tuple[str, str], Manifest]:

@@ -12,7 +12,7 @@ from rpds import HashTrieMap
 
 from kontend.cluster.state import Change, State
 from kontend.explore.model.state.budget import SPENT, Budget
-from kontend.explore.program.run import Start
+from kontend.explore.program.driven import Start
 from kontend.explore.program.tree import Node, versions_before_work
 from kontend.kube.meta.names import Key
 

@@ -1,0 +1,132 @@
+//go:build go1.25
+
+package kontend
+
+import "encoding/json"
+
+// The explorer and this process exchange JSON lines on two pipes. The exchange is strictly sequential: one message, then
+// one reply, which comes when every goroutine of the run in question waits.
+
+// message is one line from the explorer.
+type message struct {
+	// hello, start, answer, event or close.
+	Op string `json:"op"`
+	// The run.
+	ID int `json:"id"`
+
+	// hello: the module of the user, and the resources that the server has.
+	Module    string     `json:"module"`
+	Resources []resource `json:"resources"`
+
+	// start and event: the controller, and the time in RFC 3339.
+	Controller string `json:"controller"`
+	Now        string `json:"now"`
+	// start: the request.
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// event: the kind of the object, and the object before and after.
+	Kind string          `json:"kind"`
+	Old  json.RawMessage `json:"old"`
+	New  json.RawMessage `json:"new"`
+
+	// answer: the number of the call, the code (0 for a lost response) and the body of the response.
+	N    int             `json:"n"`
+	Code int             `json:"code"`
+	Body json.RawMessage `json:"body"`
+}
+
+type resource struct {
+	Group      string `json:"group"`
+	Version    string `json:"version"`
+	Kind       string `json:"kind"`
+	Plural     string `json:"plural"`
+	Namespaced bool   `json:"namespaced"`
+}
+
+// reply is one line to the explorer.
+type reply struct {
+	// All calls that the run waits for.
+	Calls []*call `json:"calls,omitempty"`
+	// The end of a reconcile.
+	Done *done `json:"done,omitempty"`
+	// The requests that an event enqueues.
+	Requests []request `json:"requests,omitempty"`
+	// hello: the controllers of the manager.
+	Controllers []controllerInfo `json:"controllers,omitempty"`
+	// A reason why the exploration cannot go on.
+	Problem *problem `json:"problem,omitempty"`
+}
+
+type request struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// call is a request that a run waits for.
+type call struct {
+	N int `json:"n"`
+	// cached (a read of the cache), http (a request to the server) or uuid.
+	Type string `json:"type"`
+	location
+
+	// cached
+	Verb      string `json:"verb,omitempty"`
+	Kind      string `json:"kind,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Labels    string `json:"labels,omitempty"`
+
+	// http
+	Method      string          `json:"method,omitempty"`
+	Path        string          `json:"path,omitempty"`
+	Query       string          `json:"query,omitempty"`
+	ContentType string          `json:"contentType,omitempty"`
+	Body        json.RawMessage `json:"body,omitempty"`
+
+	answers chan *message
+}
+
+// done is the end of a reconcile.
+type done struct {
+	// Run again, after so many seconds.
+	Again bool    `json:"again,omitempty"`
+	After float64 `json:"after,omitempty"`
+	// The error that was returned, with the status of one that came from the server.
+	Error  string          `json:"error,omitempty"`
+	Status json.RawMessage `json:"status,omitempty"`
+	Panic  *crash          `json:"panic,omitempty"`
+}
+
+// crash is a panic of user code.
+type crash struct {
+	Text string `json:"text"`
+	location
+	Stack string `json:"stack"`
+}
+
+type problem struct {
+	// One of the kinds below; the text says more.
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+	location
+	Stack string `json:"stack,omitempty"`
+}
+
+const (
+	problemSetup       = "setup"       // the setup function failed
+	problemKind        = "kind"        // a kind has no definition
+	problemUnsupported = "unsupported" // something that cannot be explored
+	problemDeadlock    = "deadlock"    // all goroutines of a run wait for each other
+	problemLeft        = "goroutines"  // a reconcile has returned, and goroutines of it go on
+	problemStuck       = "stuck"       // a run goes on without waiting for anything that the explorer knows
+)
+
+type controllerInfo struct {
+	Name string `json:"name"`
+	// The kind that the controller reconciles: the first one with a handler that enqueues the object itself.
+	Kind string `json:"kind"`
+	// The other kinds that it watches; those in Mapped have mapping functions.
+	Kinds      []string `json:"kinds"`
+	Mapped     []string `json:"mapped"`
+	Concurrent int      `json:"concurrent"`
+}

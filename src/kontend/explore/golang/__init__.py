@@ -1,0 +1,1 @@
+"""Go reconcilers as programs of the explorer: toolchain, builds, processes, runs."""

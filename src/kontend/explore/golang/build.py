@@ -1,0 +1,128 @@
+"""Builds the tests of a Go package together with the Go module of kontend.
+
+The user's go.mod stays as it is: a copy of it, in a directory of our own, requires the module and replaces it by a copy
+of the one that we carry. That copy has no requirements, so that the user's versions of all other modules are built.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from kontend.explore.golang.process import GoTest
+from kontend.explore.golang.toolchain import GoFailed, module_file, run_go, version_in
+from kontend.explore.problems import BadScenario
+
+#: The import path of the module.
+MODULE: Final = "kontend.dev/kontend"
+_RUNTIME: Final = "sigs.k8s.io/controller-runtime"
+_OLDEST: Final = (0, 19)
+#: Build tags of our files for what controller-runtime has only had since a version.
+_SINCE: Final = {(0, 22): "kontend_cr22", (0, 23): "kontend_cr23"}
+_TAG: Final = "kontend"
+#: Tests that are explored unless others are named.
+_NAMED: Final = "TestExplore.*"
+#: Seconds that a test binary may take to list its tests.
+_PATIENCE: Final = 120
+#: The variable that tells other processes that a binary is built; the hash of the directory follows.
+_BUILT: Final = "KONTEND_GO_BUILT_"
+
+
+def go_tests(directory: Path, names: tuple[str, ...] = ()) -> list[GoTest]:
+    """Build the tests of a package that explore something. Raises :class:`BadScenario`."""
+    directory = directory.resolve()
+    module = module_file(directory)
+    place = _place(directory)
+    binary = place / "explore.test"
+    variable = _BUILT + place.name
+    path = os.environ.get(variable)
+    if path is None:
+        path = os.environ[variable] = _built(directory, module, place, binary)
+    pattern = f"^({'|'.join([_NAMED, *names])})$"
+    try:
+        listed = subprocess.run(
+            [binary, f"-test.list={pattern}"],
+            cwd=directory,
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise BadScenario(f"{directory}: the tests could not be listed within {_PATIENCE} s; see TestMain") from None
+    tests = [GoTest(binary, directory, path, line) for line in listed.stdout.splitlines() if line.startswith("Test")]
+    if not tests:
+        raise BadScenario(
+            f"{directory}: no test found that calls kontend.Explore: its name must begin with TestExplore "
+            "(kontend init --go writes one)"
+        )
+    return tests
+
+
+def _place(directory: Path) -> Path:
+    """The directory for the build of a package: the same each time, so that Go's cache knows what was built."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    base = Path(cache) if cache else Path.home() / ".cache"
+    digest = hashlib.sha256(str(directory).encode()).hexdigest()[:16]
+    place = base / "kontend" / "go" / digest
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _built(directory: Path, module: Path, place: Path, binary: Path) -> str:
+    """Build the binary; returns the path of the user's module."""
+    _copy_module(place / "module")
+    changed = place / "go.mod"
+    shutil.copyfile(module, changed)
+    sums = module.with_name("go.sum")
+    if sums.exists():
+        shutil.copyfile(sums, place / "go.sum")
+    common = ["-mod=mod", f"-modfile={changed}"]
+    try:
+        run_go(
+            ["mod", "edit", f"-require={MODULE}@v0.0.0", f"-replace={MODULE}={place / 'module'}", changed.name], place
+        )
+        version = run_go(["list", *common, "-m", "-f", "{{.Version}}", _RUNTIME], directory).strip()
+        tags = _tags(version)
+        path = run_go(["list", *common, "-m"], directory).strip()
+        test = ["test", "-c", *common, f"-tags={','.join(tags)}", "-vet=off", "-o", str(binary), "."]
+        binary.unlink(missing_ok=True)
+        run_go(test, directory)
+    except GoFailed as error:
+        raise BadScenario(f"{directory}: the tests cannot be built:\n{error}") from error
+    if not binary.exists():
+        raise BadScenario(f"{directory}: the package has no tests (kontend init --go writes one)")
+    return path
+
+
+def _tags(version: str) -> list[str]:
+    numbers = version_in(version)
+    if numbers and numbers[:2] < _OLDEST:
+        raise BadScenario(f"controller-runtime {version} is too old to be explored: it takes v0.19 or newer")
+    return [_TAG, *(tag for since, tag in _SINCE.items() if not numbers or numbers[:2] >= since)]
+
+
+def _copy_module(target: Path) -> None:
+    target.mkdir(exist_ok=True)
+    files = {
+        file.name: file.read_bytes() for file in module_directory().glob("*.go") if not file.name.endswith("_test.go")
+    }
+    files["go.mod"] = f"module {MODULE}\n\ngo 1.22.0\n".encode()
+    for file in target.iterdir():
+        if file.name not in files:
+            file.unlink()
+    for name, content in files.items():
+        file = target / name
+        if not file.exists() or file.read_bytes() != content:
+            file.write_bytes(content)
+
+
+def module_directory() -> Path:
+    """The directory with our Go module: in the package, or beside it in a checkout."""
+    package = Path(__file__).parents[2]
+    installed = package / "_go"
+    return installed if installed.is_dir() else package.parents[1] / "go"

@@ -1,0 +1,160 @@
+"""Controllers of a Go manager, and their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kontend.explore.golang.process import GoProcess, location_of
+from kontend.explore.golang.requests import Kinds, answer_of, call_of
+from kontend.explore.problems import BadScenario
+from kontend.explore.program.driven import DrivenRun, Start
+from kontend.explore.program.foreign import ForeignController
+from kontend.explore.program.progress import Done, Failure, Progress
+from kontend.kube.errors import ApiError, from_status
+from kontend.runtime.cache.views import Cache
+from kontend.runtime.controller import Request
+from kontend.runtime.predicates import Event, Predicate
+from kontend.runtime.source_location import UNKNOWN
+
+_NOTHING: Final = b"{}"
+
+
+class _InGo(Predicate):
+    """Stands for predicates and mapping functions that Go code has."""
+
+    def __call__(self, *_: Any) -> Any:
+        raise NotImplementedError
+
+
+_decided_in_go: Final = _InGo()
+
+
+class GoController(ForeignController):
+    """One controller of a Go manager."""
+
+    suspects = (
+        "it was run again with maps in another order, or after other runs: the order of a map (sort the keys), or "
+        "something that is kept from one reconcile to the next"
+    )
+    declaring_memory = "kontend.Memory"
+
+    def __init__(self, process: GoProcess, info: Mapping[str, Any], kinds: Kinds) -> None:
+        self._process = process
+        self._kinds = kinds
+        self.name = info["name"]  # type: ignore[misc]
+        self.kind = info["kind"]  # type: ignore[misc]
+        mapped = info.get("mapped") or []
+        others = info.get("kinds") or []
+        self.owns = [kind for kind in others if kind not in mapped]  # type: ignore[misc]
+        self.watches = dict.fromkeys(mapped, _decided_in_go)  # type: ignore[misc]
+        # Any event may be left out by a predicate.
+        self.predicates = dict.fromkeys([self.kind, *others], _decided_in_go)  # type: ignore[misc]
+        self.max_concurrent = info["concurrent"]  # type: ignore[misc]
+
+    @property
+    def initial_memory(self) -> bytes:
+        """The declared memory of a process that has just started."""
+        return _NOTHING
+
+    def started(self, start: Start, *, mirrors: bool) -> DrivenRun:
+        """Start a reconcile in the Go process."""
+        return GoRun(self, self._process, self._kinds, start, mirrors=mirrors)
+
+    def enqueued(self, event: Event, cache: Cache) -> list[Request]:
+        """Let the predicates, handlers and mapping functions decide what an event enqueues."""
+        process = self._process
+        id, generation = process.next_id()
+        message = {"op": "event", "id": id, "controller": self.name, "kind": event.kind}
+        reply = process.ask({**message, "old": event.old, "new": event.new})
+        try:
+            while "done" not in reply:
+                call = reply["calls"][0]
+                if event.kind not in self.watches or call["type"] != "cached":
+                    what = call_of(call, self._kinds) if call["type"] != "uuid" else "a random number"
+                    raise BadScenario(
+                        f"{self.name}: a predicate or a mapping function of {event.kind} asks for {what}, which cannot "
+                        "be explored: only mapping functions may read, and only the cache",
+                        location_of(call),
+                    )
+                reply = process.ask({"op": "answer", "id": id, "n": call["n"], **self._from(cache, call)})
+        except BaseException:
+            process.forget(id, generation)
+            raise
+        return [Request(request["namespace"], request["name"]) for request in reply.get("requests") or ()]
+
+    def _from(self, cache: Cache, written: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer of a cache to a read."""
+        try:
+            return {"code": 200, "body": cache.answer(call_of(written, self._kinds))}
+        except ApiError as error:
+            return {"code": error.status()["code"], "body": error.status()}
+
+
+class GoRun(DrivenRun):
+    """A Go reconcile that is under way."""
+
+    def __init__(
+        self, controller: GoController, process: GoProcess, kinds: Kinds, start: Start, *, mirrors: bool
+    ) -> None:
+        super().__init__(controller.name, start, mirrors=mirrors)
+        self._process = process
+        self._kinds = kinds
+        self._id, self._generation = process.next_id()
+        self._reply: dict[str, Any] = {}
+        self._ask(
+            {
+                "op": "start",
+                "controller": controller.name,
+                "namespace": start.request.namespace,
+                "name": start.request.name,
+                "now": start.now,
+            }
+        )
+
+    def _answer(self, at: int, kind: bytes, body: bytes) -> None:
+        written = self._reply["calls"][at]
+        answer = answer_of(call_of(written, self._kinds), kind, body)
+        self._ask({"op": "answer", "n": written["n"], **answer})
+
+    def _ask(self, message: Mapping[str, Any]) -> None:
+        """Go on with the run, and give it the uuids that it asks for."""
+        self._reply = self._process.ask({**message, "id": self._id})
+        while (uuid := self._waits_for_uuid()) is not None:
+            answer = {"op": "answer", "id": self._id, "n": uuid["n"], "code": 200, "body": self.next_uuid()}
+            self._reply = self._process.ask(answer)
+
+    def _waits_for_uuid(self) -> dict[str, Any] | None:
+        return next((call for call in self._reply.get("calls") or () if call["type"] == "uuid"), None)
+
+    def _progress(self) -> Progress:
+        done = self._reply.get("done")
+        if done is not None:
+            ended = Done(bool(done.get("again")), _failure(done), _NOTHING, float(done.get("after") or 0))
+            return Progress((), ended, self.uuids, (), asks_time=True)
+        written = self._reply["calls"]
+        calls = tuple(call_of(call, self._kinds) for call in written)
+        return Progress(calls, None, self.uuids, tuple(map(location_of, written)), asks_time=True)
+
+    def close(self) -> None:
+        """End the run."""
+        if self._reply.get("calls"):
+            self._reply = {}
+            self._process.forget(self._id, self._generation)
+
+
+def _failure(done: Mapping[str, Any]) -> Failure | None:
+    panic = done.get("panic")
+    if panic is not None:
+        line = location_of(panic)
+        return Failure("panic", panic["text"], True, line, _trimmed(panic["stack"], line != UNKNOWN))
+    if not done.get("error"):
+        return None
+    status = done.get("status")
+    return Failure(type(from_status(status)).__name__ if status else "error", done["error"])
+
+
+def _trimmed(stack: str, is_known: bool) -> str:
+    """The stack of a panic, from the frame after the one that has panicked."""
+    _, found, rest = stack.partition("\npanic(")
+    return rest.partition("\n")[2].partition("\n")[2].rstrip() if found and is_known else stack.rstrip()

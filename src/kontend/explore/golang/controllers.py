@@ -1,0 +1,71 @@
+"""The controllers of a Go package, for scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kontend.cluster.cluster import Cluster
+from kontend.cluster.resources import Resource
+from kontend.explore.golang.build import go_tests
+from kontend.explore.golang.controller import GoController
+from kontend.explore.golang.process import GoProcess, GoTest, UndefinedKind
+from kontend.explore.problems import BadScenario, not_among
+from kontend.kube.crd.permissive import permissive_crd
+from kontend.kube.meta.names import GroupVersionKind
+
+
+def go_controllers(
+    package: str | Path, test: str = "", *, crds: Sequence[Mapping[str, Any]] = ()
+) -> list[GoController]:
+    """The controllers that a test of a Go package hands to ``kontend.Explore``. Raises :class:`BadScenario`.
+
+    The test is the only one unless it is named. ``crds`` are the definitions that its manager needs.
+    """
+    tests = {found.name: found for found in go_tests(Path(package), (test,) if test else ())}
+    if not test and len(tests) > 1:
+        raise BadScenario(f"{package}: several tests explore something; name one: {', '.join(tests)}")
+    name = test or next(iter(tests))
+    if name not in tests:
+        raise BadScenario(f"{package}: {not_among('test', name, tests)}")
+    return controllers_of_test(tests[name], crds)
+
+
+def controllers_of_test(test: GoTest, crds: Sequence[Mapping[str, Any]]) -> list[GoController]:
+    """The controllers of a test. Kinds that nothing defines accept everything."""
+    definitions = list(crds)
+    while True:
+        resources = Cluster(crds=definitions).state.registry.resources()
+        kinds = {(resource.group, resource.version, resource.plural): _kind(resource) for resource in resources}
+        process = GoProcess(test, [_described(resource) for resource in resources])
+        undefined: set[str] = set()
+        try:
+            infos = process.hello()
+            watched = {kind for info in infos for kind in (info["kind"], *(info.get("kinds") or ()))}
+            undefined = watched - {*kinds.values()}
+        except UndefinedKind as error:
+            undefined = {error.kind}
+        if not undefined:
+            break
+        process.close()
+        definitions += [permissive_crd(kind) for kind in sorted(undefined)]
+    if not infos:
+        process.close()
+        raise BadScenario(f"{test.name}: the function given to kontend.Explore adds no controller to its manager")
+    return [GoController(process, info, kinds) for info in infos]
+
+
+def _kind(resource: Resource) -> str:
+    return str(GroupVersionKind(resource.group, resource.version, resource.kind))
+
+
+def _described(resource: Resource) -> dict[str, Any]:
+    """A resource, for the mapper of the manager."""
+    return {
+        "group": resource.group,
+        "version": resource.version,
+        "kind": resource.kind,
+        "plural": resource.plural,
+        "namespaced": resource.namespaced,
+    }

@@ -1,0 +1,47 @@
+"""Controllers whose code runs in another process, in another language.
+
+Their runs are driven like those of coroutines. The checks that look into Python code (its variables, sets, impure
+calls) do not apply: hidden state shows when runs are made again in other orders, and the renamed run is free to change
+whatever a run must not depend on.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from kontend.explore.program.driven import DrivenRun, Start
+from kontend.runtime.cache.views import Cache
+from kontend.runtime.client.api import Api
+from kontend.runtime.controller import Controller, Request, Result
+from kontend.runtime.predicates import Event
+
+
+class ForeignController(Controller):
+    """A controller in another language."""
+
+    #: What may differ from run to run there, for messages.
+    suspects: ClassVar[str] = ""
+    #: How memory is declared there, for messages.
+    declaring_memory: ClassVar[str] = ""
+
+    @property
+    @abstractmethod
+    def initial_memory(self) -> bytes:
+        """The declared memory of a process that has just started, as JSON."""
+
+    @abstractmethod
+    def started(self, start: Start, *, mirrors: bool) -> DrivenRun:
+        """Start a reconcile. With ``mirrors`` its code sees all tokens renamed."""
+
+    @abstractmethod
+    def enqueued(self, event: Event, cache: Cache) -> list[Request]:
+        """The requests that an event triggers."""
+
+    async def reconcile(self, request: Request, api: Api) -> Result | None:
+        """Not called: the explorer drives :meth:`started`."""
+        raise NotImplementedError
+
+    def _requests_for(self, event: Event, cache: Cache, *, namespaced: bool) -> list[Request]:
+        del namespaced  # its own handlers know
+        return self.enqueued(event, cache)

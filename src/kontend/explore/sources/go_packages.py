@@ -1,0 +1,45 @@
+"""Scenarios of a Go package: for each test that calls ``kontend.Explore``, the plainest one for its controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from kontend.explore.golang.build import go_tests
+from kontend.explore.golang.controllers import controllers_of_test
+from kontend.explore.scenario import Scenario
+from kontend.explore.sources.definitions import definitions_near
+from kontend.explore.sources.generated import generated_scenario
+from kontend.explore.sources.inputs import Inputs
+from kontend.runtime.guards import Guards
+
+
+def go_scenarios(package: Path, inputs: Inputs, names: Iterable[str] = ()) -> dict[str, Scenario]:
+    """The scenarios of a package by the name of the test, with the ``inputs``. Raises :class:`BadScenario`.
+
+    The definitions of its module are installed beside those of the ``inputs``.
+    """
+    wanted = tuple(names)
+    near = {
+        kind: dict(manifest.obj)
+        for directory in reversed(_up_to_module(package.resolve()))
+        for kind, manifest in definitions_near(directory / "go.mod").items()
+    }
+    known = near | {(crd["spec"]["group"], crd["spec"]["names"]["kind"]): dict(crd) for crd in inputs.crds}
+    given = replace(inputs, crds=tuple(known.values()))
+    scenarios: dict[str, Scenario] = {}
+    for test in go_tests(package, wanted):
+        if not wanted or test.name in wanted:
+            controllers = controllers_of_test(test, given.crds)
+            scenario = generated_scenario(list(controllers), known, given)
+            # The guards are those of our own client and cache.
+            scenarios[test.name] = replace(scenario, guards=Guards.off())
+    return scenarios
+
+
+def _up_to_module(directory: Path) -> list[Path]:
+    """A directory and those above it, up to that of its module."""
+    above = [directory, *directory.parents]
+    last = next((at for at, path in enumerate(above) if (path / "go.mod").exists()), 0)
+    return above[: last + 1]
