@@ -22,14 +22,14 @@ _BUILTIN_CHANGES = ("delete", "clear")
 
 
 class Shape(Enum):
-    """What a variable holds of the cache."""
+    """The part of the cache that a variable holds."""
 
     OBJECT = "object"  # the object itself, or a part of it that shares its memory
     LIST = "list"  # a list of such objects; the list is the reader's own
 
 
 class Use(Enum):
-    """What a use does with the object."""
+    """The effect of a use on the object."""
 
     CHANGED = "changed"
     ALIASED = "aliased"
