@@ -36,7 +36,7 @@ SOURCE = {
 @pytest.mark.parametrize(
     ("policy", "errors"),
     [
-        ("default", ["status-patch-without-lock"]),
+        ("default", []),
         ("strict", ["status-patch-without-lock"]),
         ("disjoint", ["status-full-update", "metadata-full-update"]),
     ],

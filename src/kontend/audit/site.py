@@ -151,6 +151,8 @@ class Retry:
     """The assignment that replaces the whole status by one computed before the loop, if there is one."""
     always: bool = False
     """The predicate of the retry is true for every error."""
+    on_conflict: bool = True
+    """The wrapper repeats after a conflict, rather than after any error that a predicate accepts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,10 @@ class Site:
     owner: str = ""
     facts: tuple[Fact, ...] = ()
     comment: str = ""
+    recomputed: tuple[str, ...] = ()
+    """Those of the fields whose new value is computed from their old one."""
+    conflict_branch: int = 0
+    """The line at which the code asks whether the write's error is a conflict."""
     conditions: tuple[str, ...] = ()
     """Types of the status conditions that the write sets, where they are constants."""
     removal: bool = False
@@ -224,6 +230,8 @@ class Site:
     read_line: int = 0
     worker: str = ""
     """The unit that runs one write after another for one object: a Go package, a kopf resource, a Python file."""
+    controller: str = ""
+    """Go: the type with a `Reconcile` method that the write is in, where the package has several; each has a queue."""
     programs: tuple[str, ...] = ()
     filtered: bool = False
     """The controller registers with a predicate of its own, so it may see only some objects of the kind."""

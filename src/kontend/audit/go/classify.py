@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kontend.audit.go.bases import PatchSource, from_data, patch_type, resolve, together
 from kontend.audit.go.calls.write import VERBS, Dialect, Write
-from kontend.audit.go.error_handling import error_use
+from kontend.audit.go.error_handling import conflict_branch, error_use
 from kontend.audit.go.hazards import hazards
 from kontend.audit.go.lockable import insertion, obstacle
 from kontend.audit.go.mutations import Mutation, mutations
@@ -85,6 +85,8 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         role=role,
         facts=tuple(facts),
         comment=_comment(workspace, write, made),
+        recomputed=tuple(sorted({change.path for change in changed if change.recomputed and change.target in targets})),
+        conflict_branch=conflict_branch(call),
         conditions=tuple(sorted({change.condition for change in changed if change.condition})),
         removal=_only_removes(changed, deleting=deleting) or bool(function and _REMOVES.search(function.name)),
         deleting=deleting,

@@ -45,6 +45,27 @@ def error_use(call: Node) -> ErrorUse:
     return error_path(call).use
 
 
+def conflict_branch(call: Node) -> int:
+    """Return the line at which the error of a call is asked whether it is a conflict, or 0."""
+    statement = syntax.enclosing(call, "short_var_declaration", "assignment_statement", "var_spec")
+    names = [text(name) for name in syntax.children(syntax.field(statement, "left"))] if statement is not None else []
+    if statement is None or not names or not syntax.inside(call, syntax.field(statement, "right") or statement):
+        return 0
+    holder = statement.parent
+    around = holder if holder is not None and holder.type == "if_statement" else None
+    following = [around] if around is not None else list(_following(statement))[:3]
+    for node in following:
+        if node is None:
+            continue
+        for asked in syntax.calls(node):
+            arguments = [text(argument) for argument in syntax.arguments(asked)]
+            if syntax.callee(asked)[1] == "IsConflict" and names[-1] in arguments:
+                return line(asked)
+        if any(names[-1] == text(name) for name in syntax.children(syntax.field(node, "left"))):
+            return 0  # another error from here on
+    return 0
+
+
 def error_path(call: Node) -> ErrorPath:
     """Follow the error that a call returns."""
     node, parent = call, call.parent

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kontend.audit.go.classify import Classified
-from kontend.audit.go.error_handling import error_use
+from kontend.audit.go.error_handling import conflict_branch, error_use
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.provenance import provenance, runs_while_deleting
 from kontend.audit.go.retries import retry_around
@@ -169,6 +169,8 @@ def _site(workspace: Workspace, write: Classified, helper: Helper, file: GoFile,
         error=error_use(call) if _returns_error(function) else ErrorUse.HANDLED,
         fields=tuple(sorted({change.path for change in changed if change.target in targets and change.path})),
         lists=tuple(sorted({change.path for change in changed if change.is_list and change.target in targets})),
+        recomputed=tuple(sorted({change.path for change in changed if change.recomputed and change.target in targets})),
+        conflict_branch=conflict_branch(call),
         via=function.name,
         role=role,
         facts=tuple(_dropped_early(workspace, file, call, target, change)) if change is not None else (),

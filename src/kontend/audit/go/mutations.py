@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction
-from kontend.audit.go.source.scope import definitions, targets, values
+from kontend.audit.go.source.scope import How, definitions, targets, values
 from kontend.audit.go.source.syntax import Node, text
 from kontend.audit.go.source.types import container, resolve_function, type_of
 from kontend.audit.go.source.workspace import Workspace
@@ -62,7 +62,8 @@ class Mutation:
     """A change of a part of an object.
 
     `is_list` means that a merge patch carries a whole list; `from_object` that the new value was computed from the old
-    one; `removal` that entries are only taken away. `condition` is the type of the status condition that is set.
+    one; `recomputed` that the old value of the same field is part of it; `removal` that entries are only taken away.
+    `condition` is the type of the status condition that is set.
     """
 
     target: Target
@@ -74,6 +75,7 @@ class Mutation:
     value: Node | None = None
     removal: bool = False
     condition: str = ""
+    recomputed: bool = False
 
 
 def json_path(parts: list[str]) -> str:
@@ -153,9 +155,25 @@ def _assigned(workspace: Workspace, file: GoFile, statement: Node, names: dict[s
                 value,
                 removal=bool(_REMOVAL.search(source)) and "append(" not in source.replace("append([]", ""),
                 condition=_condition_type(workspace, file, value) if "Conditions" in path else "",
+                recomputed=statement.type == "inc_statement" or _reads(workspace, file, value, parts),
             )
         )
     return changes
+
+
+def _reads(workspace: Workspace, file: GoFile, value: Node | None, parts: list[str], depth: int = 0) -> bool:
+    """Decide whether a value is computed from a path of an object, directly or through local variables."""
+    if value is None or depth > 3:
+        return False
+    for node in syntax.descend(value, lambda node: node.type in ("selector_expression", "identifier")):
+        if node.type == "selector_expression":
+            if syntax.selector(node) == parts:
+                return True
+        elif node.parent is None or node.parent.type != "selector_expression":
+            held = definitions(workspace, file, text(node), node)
+            if any(d.how is How.VALUE and _reads(workspace, file, d.value, parts, depth + 1) for d in held):
+                return True
+    return False
 
 
 def _carries_list(workspace: Workspace, file: GoFile, target: Node, path: list[str], value: Node | None) -> bool:

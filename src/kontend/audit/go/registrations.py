@@ -131,11 +131,34 @@ def note_registrations(workspace: Workspace, sites: list[Site]) -> list[Site]:
             everywhere.setdefault(kind, []).append(directory)
     owned = set().union(*(entry.owns for entry in known.values()), set())
     programs = Programs(workspace)
-    return [_noted(site, known, everywhere, owned, programs) for site in sites]
+    reconcilers = _reconcilers(workspace, sites)
+    return [_noted(site, known, everywhere, owned, programs, reconcilers) for site in sites]
+
+
+def _reconcilers(workspace: Workspace, sites: list[Site]) -> dict[str, frozenset[str]]:
+    """Return the types with a `Reconcile` method of each package that has several of them."""
+    found: dict[str, frozenset[str]] = {}
+    for directory in {str(Path(site.path).parent) for site in sites if site.status}:
+        named = workspace.package(directory).functions.get("Reconcile", ())
+        types = frozenset(function.receiver_type for function in named if function.receiver_type)
+        if len(types) > 1:
+            found[directory] = types
+    return found
+
+
+def _controller(site: Site, reconcilers: frozenset[str]) -> str:
+    """Return the reconciler that a site is a method of; a function of the package may be called by any of them."""
+    receiver, dot, _ = site.function.partition(".")
+    return receiver if dot and receiver in reconcilers else ""
 
 
 def _noted(
-    site: Site, known: dict[str, Registration], everywhere: dict[str, list[str]], owned: set[str], programs: Programs
+    site: Site,
+    known: dict[str, Registration],
+    everywhere: dict[str, list[str]],
+    owned: set[str],
+    programs: Programs,
+    reconcilers: dict[str, frozenset[str]],
 ) -> Site:
     directory = str(Path(site.path).parent)
     own = known.get(directory, Registration())
@@ -156,6 +179,7 @@ def _noted(
         owner=others[0] if others else "",
         facts=facts,
         worker=directory,
+        controller=_controller(site, reconcilers.get(directory, frozenset())),
         programs=programs.of(directory) if site.status else (),
         filtered=bool(own.filtered & {"*", site.kind}),
     )

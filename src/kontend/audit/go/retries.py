@@ -103,6 +103,16 @@ def _always_true(wrapper: Node) -> bool:
     return False
 
 
+def _asks_for_conflict(wrapper: Node) -> bool:
+    """Decide whether a predicate that is given to a retry is, or calls, `IsConflict`."""
+    for argument in syntax.arguments(wrapper):
+        if argument.type == "selector_expression" and text(syntax.field(argument, "field")) == "IsConflict":
+            return True
+        if argument.type == "func_literal" and text(syntax.field(argument, "result")) == "bool":
+            return any(syntax.callee(call)[1] == "IsConflict" for call in syntax.calls(argument))
+    return False
+
+
 def _retry(workspace: Workspace, file: GoFile, wrapper: Node, literal: Node, call: Node, target: Node | None) -> Retry:
     operand, name = syntax.callee(wrapper)
     label = f"{text(operand)}.{name}" if operand is not None else name
@@ -117,7 +127,8 @@ def _retry(workspace: Workspace, file: GoFile, wrapper: Node, literal: Node, cal
     fresh = bool(reads) or bool(blind) or not _object_outside(workspace, file, literal, target)
     if _own_wrapper(workspace, file, wrapper):
         label += " (on conflict)"
-    return Retry(label, line(wrapper), fresh, live, blind, _always_true(wrapper))
+    repeats = name not in ("OnError", "RetryOnError") or _asks_for_conflict(wrapper)
+    return Retry(label, line(wrapper), fresh, live, blind, _always_true(wrapper), repeats)
 
 
 def _reads(workspace: Workspace, file: GoFile, literal: Node, parts: list[str]) -> list[Provenance]:

@@ -52,7 +52,7 @@ def _retry(site: Site, policy: Policy) -> Iterator[Finding | None]:
     retry = site.retry
     if retry is None or site.verb not in (Verb.UPDATE, Verb.PATCH):
         return
-    on_conflict = "onflict" in retry.wrapper
+    on_conflict = retry.on_conflict
     checked = site.lock in (Lock.VERSIONED, Lock.LOCKED, Lock.MIXED)
     if retry.always:
         said = (

@@ -26,9 +26,9 @@ class Writers:
     """Status writers by resource, to look up the others of a site."""
 
     def __init__(self, sites: Iterable[Site]) -> None:
-        self._by_kind: dict[tuple[str, str], list[Site]] = {}
+        self._by_kind: dict[str, list[Site]] = {}
         self._named: dict[tuple[str, int], frozenset[str]] = {}
-        self._by_worker: dict[tuple[str, str], dict[str, list[Site]]] = {}
+        self._by_worker: dict[str, dict[str, list[Site]]] = {}
         self._stronger: set[tuple[str, int]] = set()
         writing = [
             site
@@ -41,7 +41,7 @@ class Writers:
                 self._stronger.add((site.path, site.line))
         for site in writing:
             if site.kind and not self._repeats(site):
-                key = (site.language, resource_key(site.kind))
+                key = resource_key(site.kind)
                 self._by_kind.setdefault(key, []).append(site)
                 self._by_worker.setdefault(key, {}).setdefault(site.worker, []).append(site)
 
@@ -56,7 +56,7 @@ class Writers:
         return [sites for _, sites in sorted(self._by_kind.items())]
 
     def _same_kind(self, site: Site) -> list[Site]:
-        return self._by_kind.get((site.language, resource_key(site.kind)), []) if site.kind else []
+        return self._by_kind.get(resource_key(site.kind), []) if site.kind else []
 
     def shared(self, site: Site, other: Site) -> list[str]:
         """Return the fields that two sites write with nothing to order them."""
@@ -85,17 +85,27 @@ class Writers:
                 others.setdefault((other.path, other.function), other)
         return list(others.values())
 
+    def of_other_programs(self, site: Site) -> list[Site]:
+        """Return the writers that share a field with a site and that only another program of the tree contains.
+
+        No queue orders two programs. Copies of one function are left out: variants of a program, of which one is
+        installed.
+        """
+        return [
+            other
+            for other in self._elsewhere(site)
+            if _apart(site, other)
+            and not (site.function and site.function == other.function)
+            and not (site.filtered or other.filtered)
+            and shared_fields(site, other)
+        ]
+
     def _elsewhere(self, site: Site) -> list[Site]:
         """Return the writers of the same kind in other workers, at most a few of each."""
         if not site.kind:
             return []
-        by_worker = self._by_worker.get((site.language, resource_key(site.kind)), {})
-        return [
-            other
-            for worker, sites in by_worker.items()
-            if not worker or worker != site.worker
-            for other in sites[:_FEW]
-        ]
+        by_worker = self._by_worker.get(resource_key(site.kind), {})
+        return [other for sites in by_worker.values() for other in sites[:_FEW] if not _one_queue(site, other)]
 
     def locking(self, site: Site) -> list[Site]:
         """Return the writers of the same kind in other functions of the program that lock a status patch."""
@@ -110,32 +120,29 @@ class Writers:
         ]
 
     def described(self, site: Site) -> str:
-        """Say who else writes the fields of a site."""
+        """Say who else writes the fields of a site: all writers of the tree count, whatever keeps them apart."""
         if not site.kind:
             return "its kind is not in sight, so other writers are not known"
         if not site.fields:
             return "so other writers of them are not known"
         others = self.others(site)
-        if not others:
-            return self._described_apart(site)
-        first = others[0]
-        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        return f"also written by {first.function or 'module'} at {first.path}:{first.line}{more}"
+        if others:
+            first = others[0]
+            more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+            return f"also written by {_name(first)}{more}"
+        apart = self.of_other_programs(site)
+        if apart:
+            return f"also written by {_name(apart[0])} in another program of the tree, {apart[0].programs[0]}"
+        separated = [other for other in self._elsewhere(site) if shared_fields(site, other)]
+        if separated and (site.filtered or separated[0].filtered):
+            return f"also written by {_name(separated[0])}, though predicates may keep their objects apart"
+        if separated:
+            return f"also written by its copy {_name(separated[0])}"
+        return "no other writer in the tree"
 
-    def _described_apart(self, site: Site) -> str:
-        """Say which other program of the tree writes the fields of a site that has no second writer in its own.
 
-        Programs of one tree may be variants of which one is installed, so such a writer is named and not counted as a
-        race; "no other writer" would hide the case in which both are installed and no queue orders them.
-        """
-        for other in self._elsewhere(site):
-            copied = site.function and site.function == other.function
-            if _apart(site, other) and not copied and shared_fields(site, other):
-                return (
-                    f"no other writer in its program; another program of the tree, {other.programs[0]}, writes them at "
-                    f"{other.path}:{other.line}"
-                )
-        return "no other writer found"
+def _name(site: Site) -> str:
+    return f"{site.function or 'module'} at {site.path}:{site.line}"
 
 
 def _passed(site: Site) -> set[tuple[str, int]]:
@@ -171,7 +178,7 @@ def side_by_side(site: Site, other: Site) -> bool:
     """Decide whether two writers can run at the same time for one object."""
     if (site.path, site.function) == (other.path, other.function):
         return False
-    if site.worker and site.worker == other.worker:
+    if _one_queue(site, other):
         return False
     if site.filtered or other.filtered:
         return False
@@ -179,6 +186,16 @@ def side_by_side(site: Site, other: Site) -> bool:
         return False
     # The same function in two places is a copy: variants of a program, of which one is installed.
     return not (site.function and site.function == other.function and site.path != other.path)
+
+
+def _one_queue(site: Site, other: Site) -> bool:
+    """Decide whether one worker makes both writes, one after another for one object.
+
+    Two reconcilers in one package have a queue each. A function that both may call belongs to no one of them.
+    """
+    if not site.worker or site.worker != other.worker:
+        return False
+    return not (site.controller and other.controller and site.controller != other.controller)
 
 
 def _apart(site: Site, other: Site) -> bool:

@@ -11,7 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from kontend.audit.finding import Finding
+from kontend.audit.finding import Finding, Severity
 from kontend.audit.report import Report
 from kontend.cli.auditing.patterns import pattern_of, trace_of
 from kontend.explore.explain.explanation import Origin, explained
@@ -39,7 +39,8 @@ def confirm(report: Report, *, failures: Path = Path("failures")) -> list[Findin
                 replays[finding.path] = _explored(Path(finding.path), failures)
             for (_, line), file in replays[finding.path].items():
                 if finding.line <= line <= max(finding.end_line, finding.line):
-                    finding = replace(finding, confirmed=str(file))
+                    # A loss that was run outweighs what the code alone could tell.
+                    finding = replace(finding, confirmed=str(file), severity=Severity.ERROR)
                     break
         site = sites.get((finding.path, finding.line))
         pattern = pattern_of(finding, site) if site is not None else None
