@@ -104,7 +104,7 @@ def _class(name: str, cls: type) -> Iterator[str]:
     if init is not None and not dataclasses.is_dataclass(cls) and init.__doc__:
         yield _text(inspect.cleandoc(init.__doc__)) + "\n"
     attributes = list(_attributes(cls))
-    methods = [(member, value) for member, value in vars(cls).items() if _is_public_member(member, value)]
+    methods = list(_methods(cls))
     if attributes:
         yield "| attribute | meaning |\n|---|---|"
         yield from (f"| `{attribute}` | {_prose(meaning)} |" for attribute, meaning in attributes)
@@ -119,6 +119,38 @@ def _class(name: str, cls: type) -> Iterator[str]:
             yield f"- **`{prefix}{member}{shown}`**: {_summary(function)}"
     if methods:
         yield ""
+
+
+def _methods(cls: type) -> Iterator[tuple[str, Any]]:
+    """Yield the methods and properties of a class, those of its private bases, and those of its annotated attributes.
+
+    ``api.live.get`` is in no class that users can name, so it is listed with the class that has the attribute.
+    """
+    for base in cls.__mro__:
+        private = _home(base).startswith("kontend.") and not any(map(_is_exported, base.__mro__))
+        if base is cls or private:
+            yield from ((name, value) for name, value in vars(base).items() if _is_public_member(name, value))
+    for attribute, annotation in _annotations(cls):
+        part = getattr(import_module(_home(cls)), annotation, None)
+        if inspect.isclass(part) and part not in cls.__mro__[:1] and not _is_exported(part):
+            members = ((name, value) for name, value in vars(part).items() if _is_public_member(name, value))
+            yield from ((f"{attribute}.{name}", value) for name, value in members)
+
+
+def _is_exported(cls: type) -> bool:
+    return any(getattr(import_module(name), cls.__name__, None) is cls for name in MODULES)
+
+
+def _annotations(cls: type) -> Iterator[tuple[str, str]]:
+    """Yield the attributes that ``__init__`` sets, with their annotations, where these are names."""
+    init = vars(cls).get("__init__")
+    if not inspect.isfunction(init) or dataclasses.is_dataclass(cls):
+        return
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(init)))):
+        match node:
+            case ast.AnnAssign(target=ast.Attribute(attr=attribute), annotation=ast.Name(id=annotation)):
+                if not attribute.startswith("_"):
+                    yield attribute, annotation
 
 
 def _is_public_member(name: str, value: Any) -> bool:

@@ -7,6 +7,7 @@ timestamp. :func:`seed` stores such an object in one write, checked like any oth
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final
 
@@ -33,6 +34,10 @@ _KEPT: Final = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "
 
 class UnknownKind(NotFound):
     """A kind that this cluster does not serve."""
+
+
+class MisspelledKind(UnknownKind):
+    """A kind of a built-in group, which no definition can add."""
 
 
 @cache
@@ -94,14 +99,24 @@ def resource_of(registry: Registry, kind: GroupVersionKind) -> Resource:
     """Returns the resource of a kind, or raises an error that names the way out."""
     resource = registry.of_kind(kind)
     if resource is None:
+        others = similar_kinds(registry, kind.kind)
+        is_builtin = kind.group in {"", *(r.group for r in registry.resources() if "." not in r.group)}
         hint = "add its CustomResourceDefinition: crds=[...]"
-        others = sorted(
-            str(GroupVersionKind(r.group, r.version, r.kind)) for r in registry.resources() if r.kind == kind.kind
-        )
         if others:
-            hint = "did you mean " + " or ".join(others) + "?"
-        raise UnknownKind(f'no kind "{kind.kind}" is served for version "{kind.api_version}": {hint}')
+            hint = f"did you mean {' or '.join(others)}?"
+        error = MisspelledKind if is_builtin else UnknownKind
+        raise error(f'no kind "{kind.kind}" is served for version "{kind.api_version}": {hint}')
     return resource
+
+
+def similar_kinds(registry: Registry, kind: str) -> list[str]:
+    """Return the served kinds of a name, in any group and version, or of the name that is closest to it."""
+    by_name: dict[str, set[str]] = {}
+    for resource in registry.resources():
+        full = str(GroupVersionKind(resource.group, resource.version, resource.kind))
+        by_name.setdefault(resource.kind, set()).add(full)
+    close = get_close_matches(kind, by_name, n=1, cutoff=0.8)
+    return sorted(by_name.get(kind) or (by_name[close[0]] if close else ()))
 
 
 def _namespace_of(resource: Resource, obj: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from kontend.cluster.startup.seed import MisspelledKind
 from kontend.explore.program.driven import DrivenRun, Start
 from kontend.explore.program.event_loop import ReconcileLoop, Unsupported, user_line
 from kontend.explore.program.memory import read_memory, restore_memory
@@ -23,6 +24,7 @@ from kontend.explore.program.outside import confined
 from kontend.explore.program.progress import Done, Failure, Progress
 from kontend.explore.program.user_code import OURS, UserCode
 from kontend.kube.errors import ApiError, from_status
+from kontend.kube.meta.names import BadName
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.call import Call
 from kontend.runtime.client.http_backend import AnswerLost
@@ -139,6 +141,10 @@ class Run(DrivenRun):
         if self._task.cancelled():
             raise Unsupported(f"{self._controller.name}: asyncio.CancelledError left the reconcile; catch it")
         error = self._task.exception()
+        if isinstance(error, BadName | MisspelledKind):
+            # No order of steps makes this right, so it is a mistake of the user and not a violation.
+            at = raised_at(error)
+            raise BadController(f"{'' if at is None else f'{at}: '}{error}")
         if error is not None:
             done = Done(True, _failure(error), read_memory(self._controller))
             return Progress((), done, self.uuids, (), self.asks_time)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
+
+_KIND_FORM: Final = "expected Kind.group/version, such as 'Deployment.apps/v1' or 'Pod/v1'"
 
 
 class BadName(ValueError):
@@ -65,12 +67,12 @@ def parse_kind(text: str) -> GroupVersionKind:
     >>> str(parse_kind("Pod/v1"))
     'Pod/v1'
     """
+    if not isinstance(text, str):
+        raise BadName(f"{text!r} does not name a kind: {_KIND_FORM}")
     head, slash, version = text.rpartition("/")
     kind, _, group = head.partition(".")
     if not slash or not kind or not version or "/" in head:
-        raise BadName(
-            f"{text!r} does not name a kind: expected Kind.group/version, such as 'Deployment.apps/v1' or 'Pod/v1'"
-        )
+        raise BadName(f"{text!r} does not name a kind: {_KIND_FORM}")
     return GroupVersionKind(group, version, kind)
 
 

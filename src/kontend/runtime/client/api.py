@@ -7,8 +7,8 @@ that the server refuses raises its error unchanged, as an :class:`~kontend.kube.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from kontend.cluster.request import APPLY_PATCH
 from kontend.kube.encoding.json_text import canonical
@@ -16,8 +16,27 @@ from kontend.kube.errors import BadRequest, not_found
 from kontend.kube.json_types import Object
 from kontend.kube.meta.names import Key, key_of, kind_of, parse_kind
 from kontend.runtime.client.call import Backend, Call
-from kontend.runtime.client.patches import Patch
+from kontend.runtime.client.patches import Patch, as_patch
 from kontend.runtime.guards import Guards, OwnWrites
+
+#: What ``patch`` takes: a patch, an object for a merge patch, or a list of operations for a JSON patch.
+Patched: TypeAlias = Patch | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+
+class HasKey(Protocol):
+    """A :class:`Key` or a ``Request``."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace; empty for a cluster-scoped object."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+
+
+#: What names an object.
+Named: TypeAlias = HasKey | str | tuple[str, str] | Mapping[str, Any]
 
 
 class Reader:
@@ -29,8 +48,11 @@ class Reader:
         self._guards = guards
         self._cached = cached
 
-    async def get(self, kind: str, key: Key | str, *, subresource: str = "") -> Object:
-        """Read one object; ``key`` is a request, a :class:`Key` or ``namespace/name``. Raises ``NotFound``."""
+    async def get(self, kind: str, key: Named, *, subresource: str = "") -> Object:
+        """Read one object: ``await api.get("Widget.example.com/v1", request)``. Raises ``NotFound``.
+
+        ``key`` is a request, ``"namespace/name"``, ``("namespace", "name")``, or an object with these metadata.
+        """
         address = as_key(key)
         if not self._backend.is_namespaced(kind):
             address = Key("", address.name)
@@ -52,7 +74,10 @@ class Reader:
         fields: str = "",
         index: tuple[str, str] | None = None,
     ) -> list[Object]:
-        """Read the objects of a kind that the selectors match; ``index=(name, value)`` uses an index of the cache."""
+        """Read the objects of a kind that the selectors match: ``await api.list("Pod/v1", labels={"app": "web"})``.
+
+        ``index=(name, value)`` uses an index of the cache.
+        """
         query = [("labelSelector", _selector(labels)), ("fieldSelector", fields)]
         if index is not None:
             if not self._cached:
@@ -88,19 +113,25 @@ class StatusWriter:
         self._api = api
 
     async def update(self, obj: Object) -> Object:
-        """Replace the status and return the object; its resourceVersion is the lock."""
+        """Replace the status and return the object: ``await api.status.update(widget)``.
+
+        Its resourceVersion is the lock.
+        """
         return await self._api._write("update", obj, subresource="status", body=canonical(obj))
 
-    async def patch(self, obj: Object, patch: Patch) -> Object:
-        """Patch the status and return the object.
+    async def patch(self, obj: Object, patch: Patched) -> Object:
+        """Patch the status and return the object: ``await api.status.patch(widget, merge_from(base, lock=True))``.
+
+        A dict is a merge patch, and a list of operations a JSON patch.
 
         With the guard ``locked_status``, a patch made by ``merge_from`` is locked unless it says ``lock=False``.
         """
-        data = patch.data(obj, lock_by_default=self._api.guards.locked_status)
-        return await self._api._write("patch", obj, subresource="status", body=data, content_type=patch.content_type)
+        made = as_patch(patch)
+        data = made.data(obj, lock_by_default=self._api.guards.locked_status)
+        return await self._api._write("patch", obj, subresource="status", body=data, content_type=made.content_type)
 
     async def apply(self, obj: Object, *, force: bool = True, manager: str = "") -> Object:
-        """Apply the status, by server-side apply, and return the object."""
+        """Apply the status, by server-side apply, and return the object: ``await api.status.apply(widget)``."""
         return await self._api._apply(obj, subresource="status", force=force, manager=manager)
 
 
@@ -142,9 +173,9 @@ class Api(Reader):
         own = writes if writes is not None else OwnWrites()
         super().__init__(backend, own, self.guards, cached=True)
         #: Reads from the server instead of the cache.
-        self.live = Reader(backend, own, self.guards, cached=False)
+        self.live: Reader = Reader(backend, own, self.guards, cached=False)
         #: Writes of the status subresource.
-        self.status = StatusWriter(self)
+        self.status: StatusWriter = StatusWriter(self)
 
     def now(self) -> str:
         """Return the time in RFC 3339. Use this and not the clock, so that a reconcile can be replayed."""
@@ -163,7 +194,7 @@ class Api(Reader):
         return Api(self._backend, manager=manager, guards=self.guards, writes=self._writes)
 
     async def create(self, obj: Object) -> Object:
-        """Create an object and return it."""
+        """Create an object and return it: ``await api.create(child)``."""
         return await self._write("create", obj, body=canonical(obj))
 
     async def create_subresource(self, obj: Object, subresource: str, body: Object) -> Object:
@@ -178,20 +209,29 @@ class Api(Reader):
         return response
 
     async def update(self, obj: Object, *, subresource: str = "") -> Object:
-        """Replace an object, or the part that a subresource writes, and return it; its resourceVersion is the lock."""
+        """Replace an object, or the part that a subresource writes, and return it: ``await api.update(widget)``.
+
+        Its resourceVersion is the lock.
+        """
         return await self._write("update", obj, subresource=subresource, body=canonical(obj))
 
-    async def patch(self, obj: Object, patch: Patch) -> Object:
-        """Patch an object and return it.
+    async def patch(self, obj: Object, patch: Patched) -> Object:
+        """Patch an object and return it: ``await api.patch(widget, merge_from(base))``.
+
+        A dict is a merge patch, and a list of operations a JSON patch.
 
         With the guard ``locked_status``, a patch made by ``merge_from`` that replaces a list, such as the finalizers,
         is locked too, unless it says ``lock=False``.
         """
-        data = patch.data(obj, lock_by_default=self.guards.locked_status and patch.replaces_list(obj))
-        return await self._write("patch", obj, body=data, content_type=patch.content_type)
+        made = as_patch(patch)
+        data = made.data(obj, lock_by_default=self.guards.locked_status and made.replaces_list(obj))
+        return await self._write("patch", obj, body=data, content_type=made.content_type)
 
     async def apply(self, obj: Object, *, force: bool = True, manager: str = "") -> Object:
-        """Apply an object, by server-side apply, and return it. The field manager then owns the fields that it had."""
+        """Apply an object, by server-side apply, and return it: ``await api.apply(child)``.
+
+        The field manager then owns the fields that it had.
+        """
         return await self._apply(obj, force=force, manager=manager)
 
     async def delete(
@@ -203,7 +243,7 @@ class Api(Reader):
         propagation: str | None = None,
         grace_period: int | None = None,
     ) -> None:
-        """Delete an object.
+        """Delete an object: ``await api.delete(child)``.
 
         With the guard ``delete_preconditions``, only the version that was read: ``uid`` and ``resource_version`` are
         those of ``obj`` unless given.
@@ -237,14 +277,20 @@ class Api(Reader):
     async def delete_all_of(
         self, kind: str, *, namespace: str, labels: str | Mapping[str, str] = "", propagation: str | None = None
     ) -> None:
-        """Delete all objects of a kind in a namespace that the selector matches."""
+        """Delete the objects of a kind in a namespace that the selector matches.
+
+        ``await api.delete_all_of("Pod/v1", namespace="default", labels={"app": "web"})``
+        """
         options = canonical({"propagationPolicy": propagation}) if propagation is not None else b""
         selector = _selector(labels)
         query = (("labelSelector", selector),) if selector else ()
         await self._backend.call(Call("deletecollection", kind, namespace, query=query, body=options))
 
     async def scale(self, obj: Object, replicas: int) -> None:
-        """Set the replicas of an object through its ``scale`` subresource; ``obj`` is not changed."""
+        """Set the replicas of an object through its ``scale`` subresource: ``await api.scale(deployment, 3)``.
+
+        ``obj`` is not changed.
+        """
         kind, key = self._address(obj)
         body = canonical({"spec": {"replicas": replicas}})
         response = await self._backend.call(
@@ -306,12 +352,31 @@ class Api(Reader):
         return name, Key(key.namespace or "default", key.name)
 
 
-def as_key(key: Key | str) -> Key:
-    """Return a key, a request or ``namespace/name`` as a key."""
-    if isinstance(key, str):
-        namespace, _, name = key.rpartition("/")
-        return Key(namespace, name)
-    return Key(key.namespace, key.name)
+def as_key(key: Named) -> Key:
+    """Return the key of an object that is named in any of the accepted ways.
+
+    >>> as_key("default/web") == as_key(("default", "web"))
+    True
+    >>> as_key({"metadata": {"namespace": "default", "name": "web"}})
+    Key(namespace='default', name='web')
+    """
+    found: Any = key
+    namespace: Any
+    name: Any
+    if isinstance(found, str):
+        namespace, _, name = found.rpartition("/")
+    elif isinstance(found, Mapping):
+        namespace, name = key_of(found)
+    elif isinstance(found, tuple) and len(found) == 2:
+        namespace, name = found
+    else:
+        namespace, name = getattr(found, "namespace", None), getattr(found, "name", None)
+    if not isinstance(namespace, str) or not isinstance(name, str) or not name or "/" in namespace:
+        raise BadRequest(
+            f"{found!r} does not name an object: expected the request, 'namespace/name', ('namespace', 'name'), or an "
+            "object with metadata"
+        )
+    return Key(namespace, name)
 
 
 def _is_gone(metadata: Mapping[str, Any]) -> bool:

@@ -102,6 +102,27 @@ def strategic_merge_patch(patch: Mapping[str, Any]) -> Patch:
     return Patch(STRATEGIC_MERGE_PATCH, given=canonical(patch))
 
 
+def as_patch(patch: object) -> Patch:
+    """Return a patch as it is, an object as a merge patch, and a list of operations as a JSON patch.
+
+    >>> as_patch({"spec": {"size": 3}}) == merge_patch({"spec": {"size": 3}})
+    True
+    >>> as_patch("size=3")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    kontend.kube.errors.BadRequest: expected a patch: merge_from(base), a dict for a merge patch, ... found 'size=3'
+    """
+    if isinstance(patch, Patch):
+        return patch
+    if isinstance(patch, Mapping):
+        return merge_patch(patch)
+    if isinstance(patch, list) and all(isinstance(operation, Mapping) for operation in patch):
+        return json_patch(patch)
+    raise BadRequest(
+        "expected a patch: merge_from(base), a dict for a merge patch, or a list of operations for a JSON patch; "
+        f"found {patch!r}"
+    )
+
+
 def raw(content_type: str, data: bytes) -> Patch:
     """Return a patch with these bytes and this content type (``client.RawPatch``).
 
