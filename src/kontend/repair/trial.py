@@ -1,0 +1,209 @@
+"""One exploration of the scenarios of a file, with some of its code replaced, in a process of its own.
+
+The changed code is sent as text and imported in place of the files, so nothing is written and a read-only tree is
+enough. A process for each trial, because modules keep state, and because a change may never come to an end.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Final
+
+from kontend.explore.explain.explanation import Origin
+from kontend.explore.explain.lines import project_root
+from kontend.explore.exploring import SearchOptions, explore
+from kontend.explore.problems import BadScenario
+from kontend.explore.program.determinism import Nondeterminism
+from kontend.explore.scenario import Scenario
+from kontend.explore.scenario_files import scenarios_in
+from kontend.explore.sources.inputs import Inputs
+from kontend.explore.verdict import Verdict
+from kontend.kube.errors import ApiError
+from kontend.repair.effects import Effects, effects_of
+from kontend.report.document import Document
+from kontend.runtime.controller import BadController
+from kontend.runtime.user_file import BadFile
+from kontend.runtime.user_sources import UserCode, UserSource, loaded_sources
+
+_ERRORS: Final = (BadScenario, BadController, BadFile, Nondeterminism, ApiError)
+#: Code that was changed may raise whatever it likes while it is imported.
+_FORK: Final = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The scenarios to explore: a file, its inputs, and changed sources."""
+
+    file: str
+    inputs: Inputs = field(default_factory=Inputs)
+    #: Bounds of the command line by scenario; all others have their own.
+    bounds: dict[str, Any] = field(default_factory=dict)
+    changed: tuple[UserSource, ...] = ()
+    #: The scenarios to explore, in this order; all of them where it is empty.
+    names: tuple[str, ...] = ()
+    #: Explain violations, and return the sources of all modules.
+    explained: bool = False
+    #: Stop at the first violation.
+    until_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Violated:
+    """A violated property, with the places in its trace."""
+
+    property: str
+    sentence: str
+    remedy: str = ""
+    text: str = ""
+    #: The place of the fix, and those of the steps at fault and of all steps: absolute paths and lines.
+    place: tuple[str, int] | None = None
+    culprits: tuple[tuple[str, int], ...] = ()
+    lines: tuple[tuple[str, int], ...] = ()
+    perturbations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """The outcome of one scenario."""
+
+    name: str
+    violations: tuple[Violated, ...]
+    untested: tuple[str, ...]
+    exhausted: bool
+    stopped: str
+    states: int
+    effects: Effects
+
+    @property
+    def broken(self) -> frozenset[str]:
+        """The names of the properties that do not hold."""
+        return frozenset({*(violated.property for violated in self.violations), *self.untested})
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The outcome of a trial; ``error`` says why there is none."""
+
+    explored: tuple[Explored, ...] = ()
+    error: str = ""
+    timed_out: bool = False
+    sources: tuple[UserSource, ...] = ()
+
+
+def tried(order: Order, seconds: float) -> Result:
+    """Carry out an order in a process of its own, for at most some seconds."""
+    context = multiprocessing.get_context(_FORK)
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_serve, args=(order, sender), daemon=False)  # type: ignore[attr-defined]
+    process.start()
+    sender.close()
+    try:
+        if not receiver.poll(max(seconds, 0.1)):
+            return Result(error=f"not finished within {seconds:.0f} s", timed_out=True)
+        result: Result = receiver.recv()
+        return result
+    except EOFError:
+        return Result(error="the process that explored it has died")
+    finally:
+        receiver.close()
+        if process.is_alive():
+            _end(process.pid)
+        process.join()
+
+
+def _end(pid: int | None) -> None:
+    """End a process with those that it has started: it leads a group of its own."""
+    if pid is None:
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _serve(order: Order, sender: Connection) -> None:
+    """Run in the process of a trial."""
+    with suppress(OSError):
+        os.setpgrp()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with open(os.devnull, "w") as nowhere:  # whatever the code prints, it has printed before
+        sys.stdout = sys.stderr = nowhere
+        sender.send(_result(order))
+        sender.close()
+
+
+def _result(order: Order) -> Result:
+    try:
+        UserCode(order.changed, sys.path).install()
+        scenarios = scenarios_in(order.file, order.inputs, names=order.names)
+        explored = []
+        for name in order.names or scenarios:
+            if name not in scenarios:
+                return Result(error=f"the scenario {name} is gone")
+            explored.append(_explored(name, scenarios[name], order))
+    except _ERRORS as error:
+        return Result(error=f"{type(error).__name__}: {error}")
+    except Exception as error:
+        return Result(error=f"{type(error).__name__}: {error}")
+    return Result(tuple(explored), sources=tuple(loaded_sources()) if order.explained else ())
+
+
+def _explored(name: str, scenario: Scenario, order: Order) -> Explored:
+    if name in order.bounds:
+        scenario = replace(scenario, bounds=replace(scenario.bounds, **order.bounds[name]))
+    file = Path(order.file).resolve()
+    verdict = explore(
+        scenario,
+        SearchOptions(until_first=order.until_first),
+        origin=Origin(file, name, order.inputs.to_json()),
+    )
+    return Explored(
+        name,
+        tuple(_violations(verdict, project_root(file), explained=order.explained)),
+        tuple(verdict.untested),
+        verdict.exhausted,
+        verdict.stopped,
+        verdict.states,
+        effects_of(scenario, verdict),
+    )
+
+
+def _violations(verdict: Verdict, root: Path, *, explained: bool) -> Sequence[Violated]:
+    if not explained:
+        return [
+            Violated(each.property, " ".join(each.sentence.split()), perturbations=each.perturbations)
+            for each in verdict.violations
+        ]
+    return [
+        _violated(document, root, violation.perturbations)
+        for document, violation in zip(verdict.documents, verdict.violations, strict=True)
+    ]
+
+
+def _violated(document: Document, root: Path, perturbations: int) -> Violated:
+    violation = document.violation
+    places = {
+        step.number: (str((root / step.line.file).resolve()), step.line.line)
+        for step in document.steps
+        if step.line is not None
+    }
+    fix = violation.fix
+    line = fix.line if fix is not None else None
+    return Violated(
+        violation.property,
+        violation.sentence,
+        fix.remedy if fix is not None else "",
+        fix.text if fix is not None else "",
+        (str((root / line.file).resolve()), line.line) if line is not None else None,
+        tuple(places[number] for number in violation.culprits if number in places),
+        tuple(dict.fromkeys(places.values())),
+        perturbations,
+    )
