@@ -31,6 +31,7 @@ GROUPS: Final = {
         "explore": Command(
             "kontend.cli.exploring.explore", "run", "check controllers against every order, every lag and faults"
         ),
+        "fix": Command("kontend.cli.fix", "run", "find changes of the code that repair violations, and verify them"),
         "live": Command("kontend.cli.live.explore", "run", "explore an unmodified controller in any language"),
         "campaign": Command("kontend.cli.campaign", "run", "run many explorations side by side"),
     },

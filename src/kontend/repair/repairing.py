@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from kontend.explore.explain.lines import project_root
 from kontend.explore.problems import BadScenario
@@ -21,6 +21,8 @@ from kontend.runtime.user_sources import UserSource
 
 #: Verified fixes after which the search for more ends.
 _ENOUGH: Final = 2
+#: Seconds for the exploration of the file as it is; its scenarios have limits of their own.
+_FIRST: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,7 @@ class Options:
     seconds: float = 60.0
     #: Verified fixes to look for.
     fixes: int = _ENOUGH
-    #: Bounds of the command line, and the scenario to repair; all of them where it is empty.
-    bounds: dict[str, Any] = field(default_factory=dict)
+    #: The scenario to repair; all of them where it is empty.
     scenario: str = ""
     progress: Callable[[str], None] = lambda _: None
 
@@ -84,9 +85,9 @@ class Repairs:
 
 def repaired(file: Path, inputs: Inputs, options: Options) -> Repairs:
     """Look for verified fixes of all violations of a file. Raises :class:`BadScenario`."""
-    order = Order(str(file), inputs, bounds=options.bounds, explained=True)
+    order = Order(str(file), inputs, explained=True)
     options.progress("exploring")
-    first = tried(order, 10 * options.seconds)
+    first = tried(order, _FIRST)
     if first.error:
         raise BadScenario(first.error)
     root = project_root(file)
@@ -210,7 +211,6 @@ class _Search:
         order = Order(
             self._order.file,
             self._order.inputs,
-            self._order.bounds,
             changed=(candidate.changed,),
             names=names,
             until_first=until_first,

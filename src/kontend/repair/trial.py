@@ -12,10 +12,10 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from kontend.explore.explain.explanation import Origin
 from kontend.explore.explain.lines import project_root
@@ -44,8 +44,6 @@ class Order:
 
     file: str
     inputs: Inputs = field(default_factory=Inputs)
-    #: Bounds of the command line by scenario; all others have their own.
-    bounds: dict[str, Any] = field(default_factory=dict)
     changed: tuple[UserSource, ...] = ()
     #: The scenarios to explore, in this order; all of them where it is empty.
     names: tuple[str, ...] = ()
@@ -157,8 +155,6 @@ def _result(order: Order) -> Result:
 
 
 def _explored(name: str, scenario: Scenario, order: Order) -> Explored:
-    if name in order.bounds:
-        scenario = replace(scenario, bounds=replace(scenario.bounds, **order.bounds[name]))
     file = Path(order.file).resolve()
     verdict = explore(
         scenario,

@@ -1,0 +1,142 @@
+"""Repairs as text and as JSON."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from kontend.repair.candidates import Candidate
+from kontend.repair.repairing import Rejected, Repair, Repairs, Verified
+
+#: Rejected candidates that a text lists; JSON has all.
+_LISTED: Final = 5
+_WIDEST: Final = 110
+
+
+def text_of(repairs: Repairs, *, verbose: bool = False) -> Iterator[str]:
+    """The lines of the result."""
+    if not repairs.repairs:
+        states = sum(explored.states for explored in repairs.explored)
+        undecided = [explored for explored in repairs.explored if not explored.exhausted]
+        if undecided:
+            yield f"nothing found to fix, and undecided: {undecided[0].name}: {undecided[0].stopped}"
+        else:
+            many = len(repairs.explored)
+            yield f"nothing to fix: {many} scenario{'s'[: many != 1]} hold{'s'[: many == 1]} in all {states:,} states"
+        return
+    for at, repair in enumerate(repairs.repairs):
+        if at:
+            yield ""
+        yield from _repair(repairs, repair, verbose=verbose)
+    if repairs.interrupted:
+        yield "interrupted: candidates that come later were not tried"
+
+
+def _repair(repairs: Repairs, repair: Repair, *, verbose: bool) -> Iterator[str]:
+    many, title = len(repair.verified), f'"{repair.violated.property}" of {repair.scenario}'
+    for number, verified in enumerate(repair.verified, 1):
+        yield f"fix {number} of {many} for {title} ({_proof(verified)})"
+        yield from diff(verified.candidate, repairs.root)
+    if not many:
+        tried = len(repair.rejected)
+        why = f", because {repair.stopped}" if repair.stopped else ""
+        left = f"; {repair.untried} left{why}" if repair.untried else f"; stopped{why}" if why else ""
+        yield f"no verified fix for {title}: {tried} candidate{'s'[: tried != 1]} tried{left}"
+        if repair.violated.text:
+            yield f"  the explanation says: {repair.violated.text}"
+    shown = repair.rejected if verbose else repair.rejected[:_LISTED]
+    for rejected in shown:
+        yield f"  failed: {_title(rejected.candidate, repairs.root)}: {_cut(rejected.why)}"
+    if len(repair.rejected) > len(shown):
+        yield f"  and {len(repair.rejected) - len(shown)} more that failed (--verbose lists them)"
+
+
+def _proof(verified: Verified) -> str:
+    """The statement of what was explored."""
+    others = ""
+    if verified.others:
+        others = f"; {verified.others} other scenario{'s'[: verified.others != 1]} unchanged"
+    if verified.remaining:
+        left = ", ".join(verified.remaining)
+        return f"verified in all {verified.states:,} states, same bounds; {left} is violated still{others}"
+    return f"verified: holds in all {verified.states:,} states, same bounds{others}"
+
+
+def _title(candidate: Candidate, root: Path) -> str:
+    """A candidate in a few words."""
+    name = _relative(candidate, root)
+    return f"{' and '.join(remedy.value for remedy in candidate.remedies)} at {name}:{candidate.line}"
+
+
+def _cut(text: str) -> str:
+    one = " ".join(text.split())
+    return one if len(one) <= _WIDEST else f"{one[: _WIDEST - 1]}…"
+
+
+def _relative(candidate: Candidate, root: Path) -> str:
+    return Path(candidate.source.file).relative_to(root).as_posix()
+
+
+def diff(candidate: Candidate, root: Path) -> Iterator[str]:
+    """The lines that change, without context."""
+    yield f"--- {_relative(candidate, root)}:{candidate.line}"
+    for line in _unified(candidate, root, 0):
+        if line[:1] in "+-" and line[:3] not in ("---", "+++"):
+            yield line
+
+
+def _unified(candidate: Candidate, root: Path, context: int) -> list[str]:
+    name = _relative(candidate, root)
+    before, after = candidate.source.text.splitlines(), candidate.text.splitlines()
+    return list(difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", n=context, lineterm=""))
+
+
+def document_of(repairs: Repairs) -> dict[str, Any]:
+    """The result as JSON."""
+    return {
+        "file": str(repairs.file),
+        "interrupted": repairs.interrupted,
+        "scenarios": [
+            {"name": each.name, "states": each.states, "exhausted": each.exhausted, "violated": sorted(each.broken)}
+            for each in repairs.explored
+        ],
+        "violations": [
+            {
+                "scenario": repair.scenario,
+                "property": repair.violated.property,
+                "sentence": repair.violated.sentence,
+                "fixes": [_verified(verified, repairs.root) for verified in repair.verified],
+                "failed": [_rejected(rejected, repairs.root) for rejected in repair.rejected],
+                "untried": repair.untried,
+                "stopped": repair.stopped,
+            }
+            for repair in repairs.repairs
+        ],
+    }
+
+
+def _verified(verified: Verified, root: Path) -> dict[str, Any]:
+    return {
+        **_candidate(verified.candidate, root),
+        "states": verified.states,
+        "otherScenarios": verified.others,
+        "remaining": list(verified.remaining),
+        "diff": "\n".join(_unified(verified.candidate, root, 3)) + "\n",
+    }
+
+
+def _rejected(rejected: Rejected, root: Path) -> dict[str, Any]:
+    return {**_candidate(rejected.candidate, root), "why": rejected.why}
+
+
+def _candidate(candidate: Candidate, root: Path) -> dict[str, Any]:
+    before, after = candidate.lines
+    return {
+        "file": _relative(candidate, root),
+        "line": candidate.line,
+        "remedies": [remedy.value for remedy in candidate.remedies],
+        "before": list(before),
+        "after": list(after),
+    }
