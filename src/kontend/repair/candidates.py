@@ -111,7 +111,7 @@ def candidates_of(violated: Violated, sources: Sequence[UserSource], root: Path)
 
 
 def _rank(change: Change, remedy: str, place: int, culprits: set[int], lines: frozenset[int]) -> tuple[int, ...]:
-    """What the cause calls for comes first, then what is near, then what is small."""
+    """Put first the remedy that the cause calls for, then places near it, then small changes."""
     meant = (remedy, *_MEANT.get(Remedy(remedy), ())) if remedy else ()
     wanted = meant.index(change.remedy) if change.remedy in meant else len(meant) + 1
     near = 0 if change.line == place else 1 if change.line in culprits else 2 if change.line in lines else 3

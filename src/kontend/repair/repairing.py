@@ -220,7 +220,7 @@ class _Search:
 
 
 def _worse(before: Explored, after: Explored) -> str:
-    """What another scenario loses by a change; empty for nothing."""
+    """Name a loss of another scenario by a change; empty for none."""
     broken = sorted(after.broken - before.broken)
     if broken:
         return f"{after.name}: {', '.join(broken)} would be violated"
