@@ -13,6 +13,8 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
+import orjson
+
 from kontend.explore.golang.process import GoTest
 from kontend.explore.golang.toolchain import GoFailed, module_file, run_go, version_in
 from kontend.explore.problems import BadScenario
@@ -89,14 +91,25 @@ def _built(directory: Path, module: Path, place: Path, binary: Path) -> str:
         version = run_go(["list", *common, "-m", "-f", "{{.Version}}", _RUNTIME], directory).strip()
         tags = _tags(version)
         path = run_go(["list", *common, "-m"], directory).strip()
-        test = ["test", "-c", *common, f"-tags={','.join(tags)}", "-vet=off", "-o", str(binary), "."]
+        test = ["test", "-c", *common, f"-tags={','.join(tags)}", "-vet=off", "-o", str(binary)]
         binary.unlink(missing_ok=True)
-        run_go(test, directory)
+        try:
+            run_go([*test, f"-overlay={_without_other_tests(directory, place)}", "."], directory)
+        except GoFailed:  # perhaps they define something that the others need
+            run_go([*test, "."], directory)
     except GoFailed as error:
         raise BadScenario(f"{directory}: the tests cannot be built:\n{error}") from error
     if not binary.exists():
         raise BadScenario(f"{directory}: the package has no tests (kontend init --go writes one)")
     return path
+
+
+def _without_other_tests(directory: Path, place: Path) -> Path:
+    """An overlay without the tests that do not explore: they need not be built, nor does a TestMain of theirs run."""
+    others = [file for file in directory.glob("*_test.go") if MODULE.encode() not in file.read_bytes()]
+    overlay = place / "overlay.json"
+    overlay.write_bytes(orjson.dumps({"Replace": {str(file): "" for file in others}}))
+    return overlay
 
 
 def _tags(version: str) -> list[str]:
