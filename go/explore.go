@@ -127,6 +127,8 @@ func (e *exploration) handle(m *message) *reply {
 	case "start", "event":
 		c := e.controllers[m.Controller]
 		r := newRun(m.ID, e.module)
+		r.order = m.Order
+		chooseOrder(r.order)
 		e.runs[m.ID], e.current = r, r
 		go func() {
 			if m.Op == "event" {
@@ -142,6 +144,7 @@ func (e *exploration) handle(m *message) *reply {
 			return &reply{}
 		}
 		e.current = r
+		chooseOrder(r.order)
 		r.messages <- m
 		return e.next(r)
 	}
@@ -153,6 +156,7 @@ func (e *exploration) next(r *run) *reply {
 		delete(e.runs, r.id)
 	}
 	e.current = nil
+	chooseOrder(0)
 	return answer
 }
 

@@ -21,6 +21,8 @@ type message struct {
 	// start and event: the controller, and the time in RFC 3339.
 	Controller string `json:"controller"`
 	Now        string `json:"now"`
+	// start: the order in which maps are iterated.
+	Order uint64 `json:"order"`
 	// start: the request.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`

@@ -26,8 +26,8 @@ type run struct {
 	// Made outside of the bubble, so that no virtual time passes while the run waits for the explorer.
 	messages chan *message
 	replies  chan *reply
-	// The state of the generator of random bytes.
-	random uint64
+	// The state of the generator of random bytes, and the order of maps.
+	random, order uint64
 
 	mu     sync.Mutex
 	made   int

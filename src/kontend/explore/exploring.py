@@ -16,6 +16,7 @@ from kontend.explore.model.model import Model
 from kontend.explore.other_orders import FreshProcess
 from kontend.explore.parts.exploring import explored_in_parts
 from kontend.explore.problems import BadScenario, not_among
+from kontend.explore.program.foreign import ForeignController
 from kontend.explore.replay.reproduce import follow, recorded_to_follow
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario import Scenario
@@ -29,7 +30,7 @@ from kontend.explore.shards.engines import engine_of
 from kontend.explore.shards.journal import Journal
 from kontend.explore.shards.sharded import Sharded
 from kontend.explore.shards.spec import ShardSpec, Source
-from kontend.explore.verdict import Verdict
+from kontend.explore.verdict import Verdict, Violation
 from kontend.explore.walking_on import to_search, to_walk, walked_on
 from kontend.runtime.source_location import caller
 
@@ -185,9 +186,21 @@ def _explored(
         scenario = further if verdict.violations else scenario
     if not verdict.violations:
         fresh.check(program for model in models for program in model.programs)
+    verdict.violations += _found_by_comparing(scenario)
     verdict.explain = explainer(scenario, origin)
     verdict.notes += several_baselines(verdict)
     return verdict
+
+
+def _found_by_comparing(scenario: Scenario) -> list[Violation]:
+    """The faults that comparisons of runs have shown: they need no trace."""
+    findings = [
+        finding
+        for controller in scenario.controllers
+        if isinstance(controller, ForeignController)
+        for finding in controller.findings
+    ]
+    return [Violation(finding.property, finding.sentence, (), line=finding.line) for finding in findings]
 
 
 def _searched(model: Model, options: SearchOptions) -> Verdict:

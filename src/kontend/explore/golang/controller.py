@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kontend.explore.golang.process import GoProcess, location_of
 from kontend.explore.golang.requests import Kinds, answer_of, call_of
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.driven import DrivenRun, Start
-from kontend.explore.program.foreign import ForeignController
+from kontend.explore.program.foreign import Finding, ForeignController
 from kontend.explore.program.progress import Done, Failure, Progress
 from kontend.kube.errors import ApiError, from_status
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.controller import Request
 from kontend.runtime.predicates import Event, Predicate
-from kontend.runtime.source_location import UNKNOWN
+from kontend.runtime.source_location import UNKNOWN, SourceLocation
 
 _NOTHING: Final = b"{}"
+#: The name under which it is reported that the order of a map reaches the API server.
+MAP_ORDER: Final = "map order"
 
 
 class _InGo(Predicate):
@@ -51,15 +53,36 @@ class GoController(ForeignController):
         # Any event may be left out by a predicate.
         self.predicates = dict.fromkeys([self.kind, *others], _decided_in_go)  # type: ignore[misc]
         self.max_concurrent = info["concurrent"]  # type: ignore[misc]
+        #: Renamed runs iterate maps in the order of the others, too: what differs is known.
+        self._has_one_order = False
+        self._findings: list[Finding] = []
 
     @property
     def initial_memory(self) -> bytes:
         """The declared memory of a process that has just started."""
         return _NOTHING
 
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """The places at which the order of a map reaches the API server."""
+        return self._findings
+
+    def unifies(self, described: str, line: SourceLocation, compared: Callable[[], str]) -> bool:
+        """Iterate maps in one order from now on, if that is what has differed."""
+        if self._has_one_order:
+            return False
+        self._has_one_order = True
+        if compared():
+            self._has_one_order = False
+            return False
+        sentence = f"the order of a map, or a number of math/rand, reaches the API server: {described}"
+        self._findings.append(Finding(MAP_ORDER, sentence, line))
+        return True
+
     def started(self, start: Start, *, mirrors: bool) -> DrivenRun:
         """Start a reconcile in the Go process."""
-        return GoRun(self, self._process, self._kinds, start, mirrors=mirrors)
+        order = int(mirrors and not self._has_one_order)
+        return GoRun(self, self._process, self._kinds, start, mirrors=mirrors, order=order)
 
     def enqueued(self, event: Event, cache: Cache) -> list[Request]:
         """Let the predicates, handlers and mapping functions decide what an event enqueues."""
@@ -95,7 +118,7 @@ class GoRun(DrivenRun):
     """A Go reconcile that is under way."""
 
     def __init__(
-        self, controller: GoController, process: GoProcess, kinds: Kinds, start: Start, *, mirrors: bool
+        self, controller: GoController, process: GoProcess, kinds: Kinds, start: Start, *, mirrors: bool, order: int
     ) -> None:
         super().__init__(controller.name, start, mirrors=mirrors)
         self._process = process
@@ -109,6 +132,7 @@ class GoRun(DrivenRun):
                 "namespace": start.request.namespace,
                 "name": start.request.name,
                 "now": start.now,
+                "order": order,
             }
         )
 

@@ -8,13 +8,23 @@ whatever a run must not depend on.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple
 
 from kontend.explore.program.driven import DrivenRun, Start
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Request, Result
 from kontend.runtime.predicates import Event
+from kontend.runtime.source_location import SourceLocation
+
+
+class Finding(NamedTuple):
+    """A fault of the code that a comparison of runs has shown, beside what the search finds."""
+
+    property: str
+    sentence: str
+    line: SourceLocation
 
 
 class ForeignController(Controller):
@@ -29,6 +39,19 @@ class ForeignController(Controller):
     @abstractmethod
     def initial_memory(self) -> bytes:
         """The declared memory of a process that has just started, as JSON."""
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """The faults that comparisons have shown so far."""
+        return ()
+
+    def unifies(self, described: str, line: SourceLocation, compared: Callable[[], str]) -> bool:
+        """Keep the cause of a difference of a renamed run from differing, and take note of it; False if it cannot.
+
+        ``compared`` makes the renamed run again, and describes the difference.
+        """
+        del described, line, compared
+        return False
 
     @abstractmethod
     def started(self, start: Start, *, mirrors: bool) -> DrivenRun:

@@ -19,6 +19,7 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Final, NamedTuple
 
 from kontend.explore.program.driven import DrivenRun, Exchange
+from kontend.explore.program.foreign import ForeignController
 from kontend.explore.program.progress import Progress, difference
 from kontend.explore.program.undeclared_state import UndeclaredState
 from kontend.runtime.controller import Controller
@@ -104,6 +105,7 @@ class SuspendedRuns:
 
     def __init__(self, controller: Controller, undeclared: UndeclaredState) -> None:
         self._number = next(_numbers)
+        self._is_foreign = isinstance(controller, ForeignController)
         self._undeclared = undeclared
         self._is_possible: bool | None = False if controller.memory else None
         self._values = undeclared.values()
@@ -132,6 +134,8 @@ class SuspendedRuns:
             _waiting[self._number, node] = twins
         else:
             twins.close()
+        if progress is None and self._is_foreign:  # the whole path is run, to find out what; others may wait on
+            return False
         if progress is None or self._undeclared.values() != self._values:
             self._give_up()
             return False
