@@ -22,7 +22,7 @@ test-all: $(VENV)/.ready
 
 # Measure what each test takes, into tests/costs.json.
 costs: $(VENV)/.ready
-	KONTEND_COSTS=1 $(PYTEST)
+	KONTEND_COSTS=tests/costs.json $(PYTEST)
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

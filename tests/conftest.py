@@ -28,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     config.addinivalue_line("markers", "costly: beyond the budget of its file; make test leaves it to .ci/run")
     if "KONTEND_COSTS" in os.environ:
-        config.pluginmanager.register(Meter())
+        config.pluginmanager.register(Meter(Path(os.environ["KONTEND_COSTS"]).resolve()))
     if sys.dont_write_bytecode:
         compileall.compile_dir(Path(__file__).parents[1] / "src", quiet=2)
 

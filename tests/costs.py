@@ -74,7 +74,8 @@ class Meter:
     A test that waits occupies one of three processes for two processors, so a second of waiting counts two thirds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self.costs: dict[str, dict[str, float]] = defaultdict(dict)
         self._wall: dict[str, float] = defaultdict(float)
 
@@ -101,10 +102,12 @@ class Meter:
             item.user_properties.append(("after", _processor_time()))
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write what was measured, where the results of all processes come together."""
+        """Write what was measured, where the results of all processes come together; other files keep their costs."""
         if not hasattr(session.config, "workerinput"):
-            ordered = {file: dict(sorted(self.costs[file].items())) for file in sorted(self.costs)}
-            COSTS.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            known = json.loads(self._path.read_text(encoding="utf-8")) if self._path.is_file() else {}
+            merged = known | {file: dict(sorted(names.items())) for file, names in self.costs.items()}
+            ordered = {file: merged[file] for file in sorted(merged)}
+            self._path.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _processor_time() -> float:
