@@ -228,6 +228,8 @@ def _check_properties(scenario: Scenario, cluster: Cluster) -> None:
                 prop.line,
             )
         known[prop.name] = prop
+        if prop.mistake is not None and (message := prop.mistake(cluster)):
+            raise BadScenario(f"{prop}: {message}")
         # A question about a write cannot be asked yet: nothing has been written.
         if prop.arity == 1:
             prop.ask(Cluster(state=cluster.state), when="asked about the initial cluster")

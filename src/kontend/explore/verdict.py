@@ -112,6 +112,8 @@ class Verdict:
     baseline_states: int = 0
     #: Properties that were never put to the test.
     untested: list[str] = field(default_factory=list)
+    #: Parts of the scenario that never took effect, a sentence each.
+    warnings: list[str] = field(default_factory=list)
     #: Further remarks, a sentence each.
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -227,6 +229,7 @@ class Verdict:
         if self.suggestions:
             lines.append(self._suggested())
         lines += [f"{name}: never put to the test; the scenario may do less than it seems" for name in self.untested]
+        lines += [f"warning: {warning}" for warning in self.warnings]
         lines += self.notes
         if self.guards is not None:
             lines.append(f"guards on: {', '.join(self.guards) or 'none'}")

@@ -106,6 +106,8 @@ def run(argv: Sequence[str]) -> int:
         return exit_code(verdicts, expected)
     if any(verdict.violations for verdict in verdicts.values()):
         return ExitCode.FINDINGS
+    if options.strict and any(verdict.warnings or verdict.untested for verdict in verdicts.values()):
+        return ExitCode.UNDECIDED
     return ExitCode.OK if all(verdict.ok for verdict in verdicts.values()) else ExitCode.UNDECIDED
 
 
@@ -238,6 +240,7 @@ def _add_search(made: Parser) -> None:
 def _add_output(made: Parser) -> None:
     add = made.add_argument_group("output").add_argument
     add("--expect", metavar="PROPERTY", help="say whether this is violated (lost-update, ...), and what avoids it")
+    add("--strict", action="store_true", help="exit with 3 where a part of the scenario never takes effect")
     add("--verbose", "-v", action="store_true", help="show every step and every field of a trace")
     add("--html", type=Path, metavar="FILE", help="write all verdicts as one HTML page")
     add("--output-format", choices=("text", "json"), default="text", help="output format (default: text)")
@@ -328,5 +331,6 @@ def _document(verdict: Verdict, files: list[str]) -> dict[str, Any]:
         "guards": None if verdict.guards is None else list(verdict.guards),
         "notTried": list(verdict.not_tried),
         "untested": verdict.untested,
+        "warnings": verdict.warnings,
         "notes": verdict.notes,
     }

@@ -260,6 +260,7 @@ class _Whole:
         whole.suggestions = next((verdict.suggestions for verdict in parts if verdict.suggestions), ())
         whole.limit = next((verdict.limit for verdict in parts if verdict.limit), "")
         whole.depths = _summed([verdict.depths for verdict in parts])
+        whole.warnings = list(dict.fromkeys(warning for verdict in parts for warning in verdict.warnings))
         whole.notes = list(dict.fromkeys(note for verdict in parts for note in verdict.notes))
         whole.notes.append(self._note())
         violations = [self._of_whole(part, violation) for part in self._parts for violation in part.verdict.violations]

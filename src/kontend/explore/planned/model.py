@@ -6,6 +6,7 @@ plan keeps stale; their events come when the interval ends. The counters that th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -57,6 +58,8 @@ class PlannedModel(Model):
             moment for interval in plan.stalenessIntervals for moment in (interval.staleAt, interval.catchUpAt)
         ]
         self._latest = max(sequences, default=0)
+        #: The perturbations of the plan that have taken effect somewhere.
+        self._triggered: set[object] = set()
 
     def steps(self, world: World) -> list[Step]:
         """The enabled steps that the plan allows."""
@@ -74,6 +77,7 @@ class PlannedModel(Model):
         for step in actions:
             ready = self._plan.userActionReadyDepths.get(self.users.position(world, step))
             if ready is not None and depth >= ready:
+                self._triggered.add(self.users.position(world, step))
                 return [step]
         starts = [step for step in steps if step.action == "start"]
         if starts:
@@ -102,6 +106,25 @@ class PlannedModel(Model):
         transition.world = after
         return transition
 
+    def unused(self) -> Iterator[str]:
+        """Describe the perturbations of the plan that have never taken effect."""
+        plan = self._plan
+        for fault in plan.faultInjection:
+            if fault not in self._triggered:
+                when = (
+                    f"after {fault.crashAfterEffect} writes of one reconcile, from depth {fault.triggerAfterDepth} on"
+                )
+                yield f"faultInjection: no run comes to a crash of {fault.reconciler} {when}"
+        for interval in plan.stalenessIntervals:
+            if interval not in self._triggered:
+                view = f"{interval.kind} in {interval.reconciler}"
+                yield f"stalenessIntervals: {view} misses nothing from sequence {interval.staleAt} on"
+        for at, depth in sorted(plan.userActionReadyDepths.items()):
+            if at not in self._triggered:
+                yield f"userActionReadyDepths: action {at} is not taken because of depth {depth}"
+        if plan.permuteControllers and "orders" not in self._triggered:
+            yield f"permuteControllers: there is no moment to start {' or '.join(plan.permuteControllers)} out of order"
+
     # The plan
 
     def _ordered(self, world: World, starts: list[Step], depth: int) -> list[Step]:
@@ -115,6 +138,7 @@ class PlannedModel(Model):
         if not permuted:
             return starts[:1]
         taking_part = [step for step in starts if self._name(step.instance) in plan.permuteControllers]
+        self._triggered.add("orders")
         return list(dict.fromkeys([*taking_part, starts[0]]))
 
     def _is_held(self, world: World, step: Step) -> bool:
@@ -127,6 +151,7 @@ class PlannedModel(Model):
                 at = self.kinds[step.instance].index(interval.kind)
                 waiting = len(world.undelivered(step.instance, at, self.resources[step.instance][at]))
                 if interval.lag < 0 or waiting <= interval.lag:
+                    self._triggered.add(interval)
                     return True
         return False
 
@@ -135,13 +160,16 @@ class PlannedModel(Model):
             return False
         writes = self._count(world, self._writes_of(step.instance))
         crashed = bool(self._count(world, self._crashed(step.instance)))
-        return any(
-            fault.reconciler == self._name(step.instance)
+        due = [
+            fault
+            for fault in self._plan.faultInjection
+            if fault.reconciler == self._name(step.instance)
             and writes == fault.crashAfterEffect
             and depth >= fault.triggerAfterDepth
             and not (fault.triggerOnce and crashed)
-            for fault in self._plan.faultInjection
-        )
+        ]
+        self._triggered.update(due)
+        return bool(due)
 
     def _is_event(self, change: Change) -> bool:
         wanted = self._plan.permuteAfterEvent

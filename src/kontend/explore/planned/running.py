@@ -26,7 +26,10 @@ def explore_plan(scenario: Scenario, plan: Plan, origin: Origin | None = None) -
     reference = restarted(calm, lambda model: Baseline(model, most=SOON).run().final_states)
 
     def searched(model: Model) -> Verdict:
-        return _search(model, plan.search, reference).run()
+        verdict = _search(model, plan.search, reference).run()
+        if verdict.exhausted and isinstance(model, PlannedModel):
+            verdict.warnings += model.unused()
+        return verdict
 
     verdict = restarted(planned, searched, lambda changed, knowledge: PlannedModel(changed, plan, knowledge))
     verdict.explain = explainer(planned, origin) if origin is not None else explainer(planned)

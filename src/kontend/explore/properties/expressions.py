@@ -10,16 +10,20 @@ without a value, because a field is missing, is false.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from kontend.cluster.cluster import Cluster
-from kontend.cluster.startup.seed import UnknownKind
+from kontend.cluster.startup.seed import UnknownKind, resource_of
 from kontend.explore.problems import BadScenario
+from kontend.explore.properties.fields import unknown_field
 from kontend.explore.properties.property import Property, always, eventually, never, sometimes
 from kontend.kube.cel.dynamic import compile_dynamic
 from kontend.kube.cel.issues import CompileError, ProgramError
 from kontend.kube.cel.values import EvalError
+from kontend.kube.meta.names import BadName, parse_kind
+from kontend.kube.schema.tree import Schema
 
 _MODES: Final = {"always": always, "never": never, "eventually": eventually, "sometimes": sometimes}
 #: Kinds in an expression, such as "Pod/v1" or 'Widget.example.com/v1'.
@@ -41,20 +45,39 @@ def property_of(document: Any, where: str, kinds: tuple[str, ...] = ()) -> Prope
         raise BadScenario(f"{where}: {source}: {error}") from error
     every = tuple(dict.fromkeys([*kinds, *_KINDS.findall(source)]))
 
-    def holds(values: Mapping[str, Any]) -> bool:
-        try:
-            return expression.evaluate(values) is True
-        except EvalError:
-            return False
+    def values(cluster: Cluster) -> Iterator[object]:
+        """Evaluate it; None where there is no value."""
+        about: list[dict[str, Any]] = (
+            [{"objects": {kind: _listed(cluster, kind) for kind in every}}]
+            if kind is None
+            else [{"object": obj} for obj in _listed(cluster, str(kind))]
+        )
+        for variables in about:
+            try:
+                yield expression.evaluate(variables)
+            except EvalError:
+                yield None
 
     def question(cluster: Cluster) -> bool:
-        if kind is None:
-            return holds({"objects": {kind: _listed(cluster, kind) for kind in every}})
-        answers = [holds({"object": obj}) for obj in _listed(cluster, str(kind))]
-        return any(answers) if mode in ("never", "sometimes") else all(answers)
+        answers = (value is True for value in values(cluster))
+        return any(answers) if kind is None or mode in ("never", "sometimes") else all(answers)
+
+    def has_answer(cluster: Cluster) -> bool:
+        return any(value is not None for value in values(cluster))
+
+    def mistake(cluster: Cluster) -> str:
+        def schema_of(kind: str) -> Schema | None:
+            try:
+                return resource_of(cluster.state.registry, parse_kind(kind)).schema
+            except (UnknownKind, BadName):
+                return None
+
+        unknown = unknown_field(expression.tree, None if kind is None else str(kind), schema_of)
+        return f"{where}: {unknown}" if unknown else ""
 
     question.__doc__ = source  # it is all of the code that there is to read
-    return _MODES[mode](question, name=str(document.get("name") or source))
+    made = _MODES[mode](question, name=str(document.get("name") or source))
+    return replace(made, mistake=mistake, has_answer=has_answer)
 
 
 def _listed(cluster: Cluster, kind: str) -> list[dict[str, Any]]:

@@ -42,6 +42,7 @@ class Judge:
         #: The violations by writes of reconciles, which many states share: others have only taken local steps.
         self._of_writes: dict[tuple[object, ...], tuple[Finding, ...]] = {}
         self._of_clusters = [prop for prop in properties if prop.arity == 1]
+        self._have_answers = [prop.has_answer for prop in properties if prop.has_answer is not None]
         self._invariants = [prop for prop in properties if prop.is_invariant]
         #: The index of each property in the answers of :meth:`holds`.
         self.positions = {prop.name: at for at, prop in enumerate(self._of_clusters)}
@@ -53,10 +54,17 @@ class Judge:
         self._of_writes.clear()
 
     def holds(self, world: World) -> tuple[bool, ...]:
-        """For each property of clusters, whether its question is answered with yes in a state."""
+        """For each property of clusters, whether its question is answered with yes in a state.
+
+        Then, for each one whose question may have no answer, whether there is one.
+        """
         answers = self._holds.get(world.objects)
         if answers is None:
-            answers = self._holds[world.objects] = tuple(self._ask(prop, world) for prop in self._of_clusters)
+            cluster = Cluster(state=world.state)
+            answers = self._holds[world.objects] = (
+                *(self._ask(prop, world) for prop in self._of_clusters),
+                *(bool(question(cluster)) for question in self._have_answers),
+            )
         return answers
 
     def of_initial(self, world: World) -> Iterator[Finding]:

@@ -29,6 +29,10 @@ class Property:
     #: 1 for a question about a cluster, 2 for one about a write.
     arity: int
     line: SourceLocation | None = field(default_factory=caller, kw_only=True, compare=False, repr=False)
+    #: Describes what is wrong with the question, given the kinds that a cluster serves; None where that is not known.
+    mistake: Callable[[Cluster], str] | None = field(default=None, kw_only=True, compare=False, repr=False)
+    #: Reports whether the question has an answer; None where it always has one.
+    has_answer: Question | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.mode}({self.name})"

@@ -277,6 +277,8 @@ class Exploration:
         if good and not (stopped and self.is_held_up):
             self.quiescent.judge_diverged(good)
         self._judge_untested()
+        if verdict.exhausted:
+            self._judge_unused()
         if verdict.repeated:
             verdict.notes.append(
                 f"{verdict.repeated:,} states repeat an earlier one for the fourth time, up to generations and made-up "
@@ -382,6 +384,17 @@ class Exploration:
         holds_up = any(self.model.next(world, step).cost for step in timers)
         self.is_held_up = self.is_held_up or holds_up
         return holds_up
+
+    def _judge_unused(self) -> None:
+        """Warn of actions that never happen, and of questions that never have an answer."""
+        model = self.model
+        self.verdict.warnings += model.users.unused(model.initial(), self._taken | self._refused.keys())
+        answers = set(self.graph.holds.values)
+        open_questions = [prop for prop in self._properties if prop.has_answer is not None]
+        for at, prop in enumerate(open_questions, len(self._positions)):
+            if not any(holds[at] for holds in answers):
+                why = "is a field misspelled, or are there no objects of the kind?"
+                self.verdict.warnings.append(f"{prop} has no value in any state that was visited: {why}")
 
     def _judge_untested(self) -> None:
         """Note the properties that never had a chance to fail."""

@@ -20,6 +20,7 @@ from kontend.kube.cel.cost.metering import PER_CALL_LIMIT, meter
 from kontend.kube.cel.evaluation import evaluated
 from kontend.kube.cel.operations import Run
 from kontend.kube.cel.program import Compiler
+from kontend.kube.cel.syntax.ast import Node
 from kontend.kube.cel.syntax.parser import parse
 from kontend.kube.cel.types import Type
 
@@ -29,6 +30,7 @@ class DynamicExpression:
     """A compiled expression over some variables."""
 
     source: str
+    tree: Node
     type: Type
     used: frozenset[str]
     variables: Sequence[str]
@@ -48,4 +50,4 @@ def compile_dynamic(source: str, variables: tuple[str, ...]) -> DynamicExpressio
     used = check(tree, source, Environment(dict.fromkeys(variables, types.DYN)))
     compiler = Compiler(list(variables), {}, {})
     run = compiler.value(tree)
-    return DynamicExpression(source, tree.type, used, variables, run, compiler.size)
+    return DynamicExpression(source, tree, tree.type, used, variables, run, compiler.size)

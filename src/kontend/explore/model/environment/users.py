@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from kontend.cluster.cluster import Cluster
 from kontend.explore.actions import Action, Condition, Writer
@@ -59,6 +59,20 @@ class Users:
             not action.deletes and objects.count(thing) > 1
             for action, thing in zip(self.all_actions, objects, strict=True)
         )
+
+    def unused(self, world: World, tried: Collection[int]) -> Iterator[str]:
+        """Describe the actions that never happen in runs from a state; ``tried`` are the positions of the others."""
+        for user, first, begin, end in zip(self._users, self._first, world.acted, self._ends, strict=True):
+            blocking: Action | None = None
+            for action in (user.actions[at] for at in range(begin, end) if first + at not in tried):
+                if blocking is not None:
+                    why = f"it comes after {blocking.text!r}"
+                elif action.when is not None:
+                    why = "its condition never holds" + " where the server accepts it" * action.retry
+                else:
+                    why = "the server never accepts it"
+                blocking = blocking or action
+                yield f"{f'{action.line}: ' if action.line else ''}the action {action.text!r} never happens: {why}"
 
     def _acted_on(self, world: World, action: Action) -> bool:
         """A user has acted on the object of an action before."""
