@@ -17,6 +17,8 @@ _LINGER_TIME: Final = 5.0
 _SWEEP_EVERY: Final = 1.0
 #: Bytes that clients may leave unread, all together.
 UNREAD_LIMIT: Final = 256 << 20
+#: Bytes of bodies that are kept for clients, all together: unfinished ones, and those of unanswered requests.
+BODIES_LIMIT: Final = 256 << 20
 #: Clients that have gone before memory is looked through for what they left.
 _MANY_GONE: Final = 1000
 
@@ -30,6 +32,10 @@ class Clients:
         self._open: dict[AnyConnection, None] = {}
         #: Clients that have not read what they were sent.
         self._stalled: dict[AnyConnection, None] = {}
+        #: Bytes of bodies that are kept for clients, by client.
+        self._bodies: dict[AnyConnection, int] = {}
+        #: The same, all together.
+        self.kept = 0
         self._accepted = 0
         self._gone = 0
         self._sweeper: asyncio.TimerHandle | None = None
@@ -50,6 +56,7 @@ class Clients:
         """Forgets a client that has gone."""
         self._open.pop(connection, None)
         self._stalled.pop(connection, None)
+        self.kept -= self._bodies.pop(connection, 0)
         self._gone += 1
 
     def stalled(self, connection: AnyConnection) -> None:
@@ -62,6 +69,16 @@ class Clients:
             # One answer may be larger than the limit: a client that is alone with it may read it in peace.
             if len(self._stalled) > 1 or most.answers > 1:
                 most.abort()
+
+    def buffering(self, connection: AnyConnection, size: int) -> None:
+        """Notes the bytes of bodies kept for a client; when all are too many, hangs up on who has sent most."""
+        self.kept += size - self._bodies.pop(connection, 0)
+        if size:
+            self._bodies[connection] = size
+        while self.kept > BODIES_LIMIT:
+            most = max(self._bodies, key=lambda client: self._bodies[client])
+            self.kept -= self._bodies.pop(most)
+            most.abort()
 
     def sweep(self) -> None:
         """Cuts off clients that keep the server waiting, now and from time to time."""

@@ -195,7 +195,21 @@ class Server:
         """Notes a client that does not read."""
         self.clients.stalled(connection)
 
+    def buffering(self, connection: AnyConnection, size: int) -> None:
+        """Notes the bytes of bodies that are kept for a client."""
+        self.clients.buffering(connection, size)
+
     # Requests
+
+    def admits(self, incoming: Incoming, connection: Client) -> bool:
+        """Returns whether a request may send a large body: one that will be refused anyway is not kept."""
+        if len(incoming.target) > _LONG_TARGET:
+            return True
+        try:
+            self._identify(self._commits.durable, Exchange(incoming, connection))
+        except ApiError:
+            return False
+        return True
 
     def serve(self, incoming: Incoming, connection: Client) -> None:
         """Answers one request, now or when its write is durable."""

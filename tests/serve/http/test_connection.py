@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kontend import Cluster
 from kontend.serve import clients as clients_module
 from kontend.serve.background import BackgroundServer
+from kontend.serve.credentials.identity import Tokens
 from kontend.serve.http.connection import Connection
 from serve.objects import widgets
 from serve.wire import CONFIG_MAPS, Client, exchange, until
@@ -356,3 +357,56 @@ def test_what_clients_leave_unread_is_bounded(monkeypatch: pytest.MonkeyPatch) -
             assert running.call(lambda: sum(client.unread for client in running.server.clients)) < 20_000_000
         for connection in connections:
             connection.close()
+
+
+def test_large_bodies_of_clients_without_a_token_are_not_kept() -> None:
+    """They are refused by their heads, before they have come."""
+    head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: localhost\r\n".encode()
+    with BackgroundServer(Cluster().state, tokens=Tokens.parse(["u=secret"])) as running:
+        for framing in (b"Content-Length: 3000000", b"Transfer-Encoding: chunked"):
+            assert codes(exchange(running.url, head + framing + b"\r\n\r\n", half_close=False)) == [401]
+        known = head + b"Authorization: Bearer secret\r\nContent-Length: 3000000\r\n\r\n"
+        host = urlsplit(running.url)
+        with socket.create_connection((host.hostname, host.port), timeout=20) as connection:
+            connection.sendall(known + b"a" * 2_000_000)
+            until(lambda: running.call(lambda: running.server.clients.kept) == 2_000_000)
+        until(lambda: running.call(lambda: running.server.clients.kept) == 0)
+
+
+def test_what_is_kept_of_bodies_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client that has sent most is cut off, and others go on."""
+    monkeypatch.setattr(clients_module, "BODIES_LIMIT", 3_000_000)
+    head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3000000\r\n\r\n".encode()
+    with BackgroundServer(Cluster().state) as running, Client(running.url) as client:
+        host = urlsplit(running.url)
+        connections = [socket.create_connection((host.hostname, host.port), timeout=20) for _ in range(4)]
+
+        def keeps(size: int) -> Callable[[], bool]:
+            return lambda: running.call(lambda: running.server.clients.kept) == size
+
+        for number, connection in enumerate(connections):
+            connection.sendall(head + b"a" * (2_000_000 + number))
+            # While the second one sends, it is too much, and the first has sent most.
+            until(keeps(2_000_000 + number))
+        client.create("large", text="x" * 500_000)
+        assert running.call(lambda: running.server.clients.kept) == 2_000_003
+        for connection in connections:
+            connection.close()
+
+
+def test_expectations_that_go_refuses_are_refused(running: BackgroundServer) -> None:
+    """Only 100-continue can be met."""
+    head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: localhost\r\nExpect: 200-maybe\r\nContent-Length: 2\r\n\r\n{{}}"
+    assert codes(exchange(running.url, head.encode())) == [417]
+
+
+def test_a_request_line_without_a_version_is_refused(running: BackgroundServer) -> None:
+    """HTTP/0.9 has none, and Go does not speak it."""
+    assert codes(exchange(running.url, b"GET /version\r\n\r\n")) == [400]
+
+
+def test_heads_are_limited_to_a_megabyte(running: BackgroundServer) -> None:
+    """However few pieces they come in."""
+    for size, expected in ((1_040_000, 200), (1_060_000, 431)):
+        sent = b"GET /version HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * size + b"\r\n\r\n"
+        assert codes(exchange(running.url, sent)) == [expected]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from kontend import Cluster
 from kontend.serve import clients as clients_module
+from kontend.serve.credentials.identity import Tokens
 from kontend.serve.http2 import connection as connection_module
 from kontend.serve.http2 import frames
 from kontend.serve.http2.frames import ConnectionFault
@@ -287,6 +288,36 @@ async def test_one_connection_cannot_hold_more_answers_than_all_clients_may(monk
             peer.ask(f"{CONFIG_MAPS}/large")
     assert peer.aborted
     assert peer.connection.unread < 1_000_000
+
+
+@on_loop
+async def test_a_large_body_without_a_token_is_not_kept() -> None:
+    """Its request is answered at once; that of a client with a token goes on."""
+    peer = Peer(server=Server(Cluster().state, tokens=Tokens.parse(["u=secret"])))
+    refused = peer.ask(CONFIG_MAPS, method="POST", end=False)
+    known = peer.ask(CONFIG_MAPS, method="POST", end=False, authorization="Bearer secret")
+    for number in (refused, known):
+        for _ in range(10):
+            if not peer.ended(number):
+                peer.send(frames.frame(frames.DATA, 0, number, b"a" * 16_000))
+        await turns()
+    assert peer.status(refused) == 401
+    assert peer.server.clients.kept == 160_000
+    peer.send(frames.rst_stream(known, frames.CANCEL))
+    assert peer.server.clients.kept == 0
+
+
+@on_loop
+async def test_a_flood_of_frames_that_ask_for_nothing_ends_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep forgets those before."""
+    monkeypatch.setattr(connection_module, "MOST_IDLE_FRAMES", 100)
+    peer = Peer()
+    for _ in range(3):
+        peer.send(frames.frame(frames.PING, 0, 0, bytes(8)) * 90)
+        peer.connection.expire(now=0.0, idle=90.0, request=60.0, linger=5.0)
+    assert not peer.closed
+    peer.send(frames.settings({}) * 101)
+    assert peer.farewell == frames.ENHANCE_YOUR_CALM
 
 
 @on_loop

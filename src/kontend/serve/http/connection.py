@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic  # the clock of the event loop
 from typing import Any, Final, Protocol, cast
 
-from kontend.serve.http.request_parser import BadMessage, Incoming, RequestParser, mistake
+from kontend.serve.http.request_parser import SMALL_BODY, BadMessage, Incoming, RequestParser, mistake
 
 #: Writing pauses when a client has left this much unread.
 _HIGH_WATER: Final = 64 * 1024
@@ -28,6 +28,7 @@ _REASONS: Final = {
     400: "Bad Request",
     405: "Method Not Allowed",
     408: "Request Timeout",
+    417: "Expectation Failed",
     431: "Request Header Fields Too Large",
 }
 
@@ -37,6 +38,12 @@ class Application(Protocol):
 
     def serve(self, incoming: Incoming, connection: Connection) -> None:
         """Answers through the connection, now or later."""
+
+    def admits(self, incoming: Incoming, connection: Connection) -> bool:
+        """Returns whether a request may go on to send a large body."""
+
+    def buffering(self, connection: Connection, size: int) -> None:
+        """Notes the bytes of bodies that are kept for a client."""
 
     def connected(self, connection: Connection) -> int:
         """Notes a new client; returns its number."""
@@ -78,7 +85,10 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_app",
         "_bad",
+        "_bodies",
+        "_current",
         "_lingering",
+        "_noted",
         "_on_lost",
         "_on_writable",
         "_parser",
@@ -100,7 +110,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, app: Application) -> None:
         self._app = app
-        self._parser = RequestParser(self._take, self._continue)
+        self._parser = RequestParser(self._take, self._continue, lambda incoming: app.admits(incoming, self))
         self._ready: deque[Incoming] = deque()
         self._bad: BadMessage | None = None
         self._on_writable: Callable[[], None] | None = None
@@ -109,6 +119,8 @@ class Connection(asyncio.Protocol):
         self._scheduled = False
         self._lingering = False
         self._secure = False
+        #: Bytes of the bodies of complete requests and of the one that is being answered; what the application knows.
+        self._bodies = self._current = self._noted = 0
         #: A request is being answered.
         self.busy = False
         self.streaming = False
@@ -166,9 +178,17 @@ class Connection(asyncio.Protocol):
         if self._parser.reading and not was_reading:
             self.since = monotonic()
         self._serve_ready()
+        self._note_bodies()
 
     def _take(self, incoming: Incoming) -> None:
         self._ready.append(incoming)
+        self._bodies += len(incoming.body)
+
+    def _note_bodies(self) -> None:
+        kept = self._parser.buffered + self._bodies
+        if kept != self._noted and (kept > SMALL_BODY or self._noted):
+            self._noted = kept
+            self._app.buffering(self, kept)
 
     def _continue(self) -> None:
         """Tells a client that asked first to send its body."""
@@ -178,9 +198,12 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Stops reading: the client gets the answer it waits for, but a stream ends."""
         waiting = self.busy and not self.streaming and not self._secure
+        self.closing = True
         if waiting:
             self._ready.clear()
-            self.closing = True
+        else:
+            # What is still written while TLS shuts down would be a warning of asyncio each.
+            self._transport.close()
         return waiting
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio calls it so
@@ -235,7 +258,11 @@ class Connection(asyncio.Protocol):
                 if complaint is not None:
                     self._refuse(400, complaint)
                     return
+                if incoming.headers.get("expect", "100-continue").lower() != "100-continue":
+                    self._refuse(417)
+                    return
                 self.busy = True
+                self._current = len(incoming.body)
                 incoming.received = now
                 self._app.serve(incoming, self)
             if self._bad is not None and not self._ready and not self.busy and not self.closing:
@@ -259,6 +286,10 @@ class Connection(asyncio.Protocol):
     def _answered(self, keep_alive: bool) -> None:
         self.busy = self.streaming = False
         self.since = monotonic()
+        if self._current:
+            self._bodies -= self._current
+            self._current = 0
+            self._note_bodies()
         if not keep_alive or self.closing:
             self.close()
         elif not self._serving:

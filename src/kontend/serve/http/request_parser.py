@@ -21,11 +21,15 @@ from typing import Final
 import httptools
 
 from kontend.cluster.request import BODY_LIMIT
+from kontend.kube.golang.strconv import whole_number
 
 #: The version of requests that come as streams of HTTP/2.
 HTTP2: Final = "2"
 #: Go's limit for the request line and all headers together.
 HEADER_LIMIT: Final = 1 << 20
+HEADER_SLOP: Final = 4096
+#: Bytes of a body that are kept before the head has been looked at.
+SMALL_BODY: Final = 16 * 1024
 #: Headers in one request. Go has no such limit; each costs a callback.
 HEADER_COUNT: Final = 1000
 #: Go's limit for the trailer, and for bytes of a chunked body that are neither data nor the 16 that a chunk needs.
@@ -83,9 +87,11 @@ class RequestParser:
         "_headers",
         "_http",
         "_in_head",
+        "_large",
         "_repeated",
         "_replaying",
         "_request",
+        "_size",
         "_trailer",
         "_upgrading",
         "_url",
@@ -93,10 +99,17 @@ class RequestParser:
         "reading",
     )
 
-    def __init__(self, on_request: Callable[[Incoming], None], on_continue: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        on_request: Callable[[Incoming], None],
+        on_continue: Callable[[], None],
+        on_large: Callable[[Incoming], bool] = lambda _: True,
+    ) -> None:
+        """``on_large`` decides by its head about a request with a large body: a refused body is not kept."""
         self._http = httptools.HttpRequestParser(self)
         self._request = on_request
         self._continue = on_continue
+        self._large = on_large
         self._begun = 0
         self._replaying = False
         self._reset()
@@ -107,7 +120,7 @@ class RequestParser:
         self._repeated: dict[str, list[str]] = {}
         self._count = 0
         self._body = bytearray()
-        self._head = self._trailer = self._framing = 0
+        self._head = self._size = self._trailer = self._framing = 0
         self._upgrading = False
         self._in_head = False
         #: In the middle of a request.
@@ -167,6 +180,7 @@ class RequestParser:
         """Takes a piece of the request target."""
         if not self._replaying:
             self._url += url
+            self._size += len(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Takes one header, or one line of the trailer, which nothing reads."""
@@ -178,6 +192,7 @@ class RequestParser:
                 raise BadMessage(400)
             return
         self._count += 1
+        self._size += len(name) + len(value) + 4
         if self._count > HEADER_COUNT:
             raise BadMessage(431)
         key, text = _HEADER_NAMES.get(name) or _header_name(name), value.decode("latin-1")
@@ -192,9 +207,19 @@ class RequestParser:
         if self._replaying:
             self._replaying = False
             return
+        if self._size > HEADER_LIMIT + HEADER_SLOP:
+            raise BadMessage(431)
         self._upgrading = self._http.should_upgrade()
-        if self._headers.get("expect", "").lower() == "100-continue":
+        if self._is_large() and not self._large(self._incoming(b"", keep_alive=False)):
+            self.cut = True
+            self._complete(keep_alive=False)
+        elif self._headers.get("expect", "").lower() == "100-continue":
             self._continue()
+
+    def _is_large(self) -> bool:
+        """Returns whether a body follows that is not known to be small."""
+        length = self._headers.get("content-length", "")
+        return "transfer-encoding" in self._headers or (length.isdigit() and whole_number(length) > SMALL_BODY)
 
     def on_chunk_header(self) -> None:
         """Begins a chunk."""
@@ -216,17 +241,23 @@ class RequestParser:
             self._complete(keep_alive=self._http.should_keep_alive())
 
     def _complete(self, *, keep_alive: bool) -> None:
-        version = self._http.get_http_version()
-        method = self._http.get_method().decode("ascii")
         body = b""
         if self._body:
             body = bytes(self._body if len(self._body) <= BODY_LIMIT else self._body[: BODY_LIMIT + 1])
             self._body = bytearray()
-        incoming = Incoming(
-            method, self._url, self._headers, body, version, keep_alive and version == "1.1", self._repeated
-        )
         self.reading = False
-        self._request(incoming)
+        self._request(self._incoming(body, keep_alive=keep_alive))
+
+    def _incoming(self, body: bytes, *, keep_alive: bool) -> Incoming:
+        version = self._http.get_http_version()
+        method = self._http.get_method().decode("ascii")
+        keep_alive = keep_alive and version == "1.1"
+        return Incoming(method, self._url, self._headers, body, version, keep_alive, self._repeated)
+
+    @property
+    def buffered(self) -> int:
+        """Bytes of a body that is not complete."""
+        return len(self._body)
 
 
 #: Names of headers as they are sent, and in lower case.
@@ -243,6 +274,8 @@ def _header_name(raw: bytes) -> str:
 
 def mistake(incoming: Incoming) -> str | None:
     """Returns the complaint of Go's HTTP server about a request whose syntax is right, or None."""
+    if incoming.version == "0.9":
+        return ""
     if incoming.version == "1.1" and "host" not in incoming.headers:
         return ": missing required Host header"
     if "host" in incoming.repeated:

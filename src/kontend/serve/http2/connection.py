@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, cast
 
 from kontend.serve.http import hpack
 from kontend.serve.http.connection import endpoints, set_reading
-from kontend.serve.http.request_parser import HEADER_LIMIT, Incoming
+from kontend.serve.http.request_parser import HEADER_LIMIT, SMALL_BODY, Incoming
 from kontend.serve.http2 import frames
 from kontend.serve.http2.frames import ConnectionFault, Frame, FrameReader, StreamFault
 from kontend.serve.http2.head import Malformed, Refused, declared_length, incoming
@@ -28,6 +28,8 @@ from kontend.serve.http2.stream import STREAM_WINDOW, Stream
 MOST_STREAMS: Final = 250
 #: Requests that a client may have given up while the application still works on them.
 MOST_ABANDONED: Final = 1000
+#: SETTINGS, PING and the like that a client may send between two sweeps, which are a second apart.
+MOST_IDLE_FRAMES: Final = 10_000
 #: Octets that may wait for the windows of the client before its next requests wait as well.
 _MOST_UNSENT: Final = 16 << 20
 #: Writing pauses when the operating system has not taken this much.
@@ -49,6 +51,12 @@ class Application(Protocol):
     def serve(self, incoming: Incoming, connection: Stream) -> None:
         """Answers through the stream, now or later."""
 
+    def admits(self, incoming: Incoming, connection: Stream) -> bool:
+        """Returns whether a request may go on to send a large body."""
+
+    def buffering(self, connection: Http2Connection, size: int) -> None:
+        """Notes the bytes of bodies that are kept for a client."""
+
     def connected(self, connection: Http2Connection) -> int:
         """Notes a new client; returns its number."""
 
@@ -69,6 +77,9 @@ class Http2Connection(asyncio.Protocol):
         self._header_blocks = HeaderBlocks()
         self._streams = OpenStreams()
         self._abandoned = 0
+        #: Bytes of bodies that the application knows of; frames that ask for nothing, since the last sweep.
+        self._noted = 0
+        self._idle_frames = 0
         self._unsent: list[bytes] | None = None
         self._scheduled = False
         self.choked = False
@@ -116,6 +127,10 @@ class Http2Connection(asyncio.Protocol):
         if not self._transport.is_closing():
             self._reader.feed(data)
             self._go_on()
+
+    def eof_received(self) -> None:
+        """Closes the connection: what is still written while TLS shuts down would be a warning of asyncio each."""
+        self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio calls it so
         """Forgets the client, which has gone."""
@@ -169,6 +184,7 @@ class Http2Connection(asyncio.Protocol):
         unsent, self._unsent = self._unsent, None
         if unsent and not self._transport.is_closing():
             self._transport.write(b"".join(unsent))
+        self._note_bodies()
         if self.closing and not self._streams:
             self._transport.close()
         elif not self._transport.is_closing():
@@ -177,6 +193,12 @@ class Http2Connection(asyncio.Protocol):
             self._incomplete_since = None
         elif self._incomplete_since is None:
             self._incomplete_since = monotonic()
+
+    def _note_bodies(self) -> None:
+        kept = self._streams.kept
+        if kept != self._noted and (kept > SMALL_BODY or self._noted):
+            self._noted = kept
+            self._app.buffering(self, kept)
 
     def _serve_one(self) -> bool:
         ready = self._streams.ready
@@ -223,11 +245,19 @@ class Http2Connection(asyncio.Protocol):
             frames.number(received.payload)
             self._reset(self._streams.of_frame(received.stream))
         elif kind == frames.SETTINGS:
+            self._count_idle()
             self._settings(received)
         else:
             frames.check(received)
+            self._count_idle()
             if kind == frames.PING and not received.flags & frames.ACK:
                 self.send(frames.frame(frames.PING, frames.ACK, 0, received.payload))
+
+    def _count_idle(self) -> None:
+        """Counts a frame that asks for nothing. Raises a :class:`ConnectionFault` for a flood of them."""
+        self._idle_frames += 1
+        if self._idle_frames > MOST_IDLE_FRAMES:
+            raise ConnectionFault(frames.ENHANCE_YOUR_CALM, "too many frames that ask for nothing")
 
     def _headers(self, block: Block) -> None:
         """Begins a request with its header fields, or ends it with trailers."""
@@ -292,11 +322,19 @@ class Http2Connection(asyncio.Protocol):
         stream = self._streams.of_frame(received.stream)
         if stream is None or stream.whole:
             raise StreamFault(frames.STREAM_CLOSED, received.stream)
-        stream.receive(received)
+        self._streams.receive(stream, received)
+        if stream.kept > SMALL_BODY >= stream.kept - len(received.payload):
+            self._admit(stream)
         if stream.cut and not stream.served:
             self._streams.ready[stream] = None
         if received.flags & frames.END_STREAM:
             self._end(stream)
+
+    def _admit(self, stream: Stream) -> None:
+        """Drops a body that is about to become large, unless its request may send it."""
+        if not self._app.admits(stream.incoming, stream):
+            stream.cut = True
+            stream.body.clear()
 
     def _settings(self, received: Frame) -> None:
         for name, value in frames.settings_in(received):
@@ -347,6 +385,7 @@ class Http2Connection(asyncio.Protocol):
         if not stream.whole:  # the rest of the request does not matter
             self.send(frames.rst_stream(stream.id, frames.NO_ERROR))
         self._streams.forget(stream)
+        self._note_bodies()
         if self._unsent is None and (self._streams.ready or (self.closing and not self._streams)):
             self._go_on_soon()
 
@@ -383,6 +422,7 @@ class Http2Connection(asyncio.Protocol):
 
     def expire(self, *, now: float, idle: float, request: float, linger: float) -> None:
         """Hangs up on a client that has kept the server waiting for too long, and resets such streams."""
+        self._idle_frames = 0
         waited = now - self.since
         streams = list(self._streams)
         if self.closing:

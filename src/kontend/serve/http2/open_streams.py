@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kontend.serve.http2 import frames
-from kontend.serve.http2.frames import ConnectionFault, StreamFault
+from kontend.serve.http2.frames import ConnectionFault, Frame, StreamFault
 from kontend.serve.http2.stream import Stream
 
 #: Octets that a client may send before it has to wait, for all requests together.
@@ -29,6 +29,8 @@ class OpenStreams:
         self.initial_window = frames.DEFAULT_WINDOW
         #: Octets that the client may send.
         self._credit = WINDOW
+        #: Octets of bodies that are kept.
+        self.kept = 0
 
     def __len__(self) -> int:
         return len(self._streams)
@@ -53,13 +55,15 @@ class OpenStreams:
 
     def forget(self, stream: Stream) -> None:
         """Removes a stream."""
-        self._streams.pop(stream.id, None)
+        if self._streams.pop(stream.id, None) is not None:
+            self.kept -= stream.kept
         self._waiting.pop(stream, None)
         self.ready.pop(stream, None)
 
     def lose(self) -> None:
         """Ends all streams for the application."""
         streams = list(self._streams.values())
+        self.kept = 0
         self._streams.clear()
         self._waiting.clear()
         self.ready.clear()
@@ -70,6 +74,12 @@ class OpenStreams:
     def unread(self) -> int:
         """Bytes that wait for the client to take them."""
         return sum(stream.unread for stream in self._streams.values())
+
+    def receive(self, stream: Stream, received: Frame) -> None:
+        """Adds a frame to the body of a stream. Raises a :class:`StreamFault`."""
+        before = stream.kept
+        stream.receive(received)
+        self.kept += stream.kept - before
 
     # Flow control
 

@@ -67,6 +67,7 @@ class Stream:
         "declared",
         "id",
         "incoming",
+        "kept",
         "queued",
         "received",
         "served",
@@ -88,6 +89,8 @@ class Stream:
         self.body = bytearray()
         self.declared: int | None = None
         self.received = 0
+        #: Octets of the body that are kept until the answer has been sent.
+        self.kept = 0
         #: The request is complete; its body was too long; it has gone to the application.
         self.whole = False
         self.cut = False
@@ -183,6 +186,7 @@ class Stream:
                 # One byte too many is enough to be refused; the rest is not kept.
                 del self.body[BODY_LIMIT + 1 :]
                 self.cut = True
+            self.kept = len(self.body)
 
     def request(self) -> Incoming:
         """The request, which goes to the application now."""
