@@ -149,6 +149,8 @@ class Retry:
     live: bool = False
     blind: str = ""
     """The assignment that replaces the whole status by one computed before the loop, if there is one."""
+    outdated: str = ""
+    """The assignment of a value that was computed from the object before the loop, if there is one."""
     always: bool = False
     """The predicate of the retry is true for every error."""
     on_conflict: bool = True

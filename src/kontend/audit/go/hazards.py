@@ -15,6 +15,7 @@ from kontend.audit.go.calls.write import Write
 from kontend.audit.go.error_handling import error_path
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.order import order_facts
+from kontend.audit.go.shallow_copies import shallow_copy
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction
 from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function, runs_in
@@ -45,6 +46,8 @@ def hazards(
         facts.append(
             Fact("status-write-of-list-item", line(write.call), f"{text(write.object)} is an element of a list")
         )
+    if status:
+        facts += shallow_copy(workspace, write)
     facts += order_facts(workspace, write, changed)
     facts += _error_facts(write)
     if write.verb is Verb.DELETE and lock is Lock.NONE and write.method == "Delete":
@@ -113,7 +116,10 @@ def _late_base(workspace: Workspace, write: Write, made: list[PatchSource], chan
     if taken is None or taken[1] != name or _restored(workspace, write, made[0], outer):
         return []
     wanted = Target.STATUS if write.subresource == "status" else None
-    if any(change.target is wanted or wanted is None for change in changed) or _passed_on(write, outer, name, taken[0]):
+    since = _repeated(workspace, write, outer, name, changed, taken[0])
+    if any((change.target is wanted or wanted is None) and change not in since for change in changed) or _passed_on(
+        write, outer, name, taken[0], since
+    ):
         return []
     start = _last_sync(workspace, write, outer, name, taken[0])
     early = mutations(workspace, write.file, outer, name, before=taken[0], after=start)
@@ -128,6 +134,19 @@ def _late_base(workspace: Workspace, write: Write, made: list[PatchSource], chan
             f"{lost[-1].path} is changed at :{where}, before the base is taken at :{made[0].line}",
         )
     ]
+
+
+def _repeated(
+    workspace: Workspace, write: Write, outer: Node, name: str, changed: list[Mutation], taken: int
+) -> list[Mutation]:
+    """Return the changes after a base that repeat a change before it, and so change nothing.
+
+    `if AddFinalizer(obj, f) { base := obj.DeepCopy(); AddFinalizer(obj, f); Patch }` takes its base from an object that
+    has the finalizer already.
+    """
+    early = mutations(workspace, write.file, outer, name, before=taken)
+    done = {" ".join(text(change.node).split()) for change in early if change.node.type == "call_expression"}
+    return [change for change in changed if " ".join(text(change.node).split()) in done]
 
 
 def _restored(workspace: Workspace, write: Write, made: PatchSource, outer: Node) -> bool:
@@ -164,10 +183,12 @@ def _rebuilt_list(write: Write, changed: list[Mutation]) -> list[Fact]:
     return []
 
 
-def _passed_on(write: Write, outer: Node, name: str, after: int) -> bool:
+def _passed_on(write: Write, outer: Node, name: str, after: int, without: list[Mutation]) -> bool:
     """Decide whether the object is handed to other code between its snapshot and the write, which may change it."""
     for call in syntax.nearby_calls(outer, write.call):
         if not after < call.start_byte < write.call.start_byte or syntax.inside(write.call, call):
+            continue
+        if any(change.node == call for change in without):
             continue
         operand, called = syntax.callee(call)
         if called in ("DeepCopy", "DeepCopyObject", "MergeFrom", "MergeFromWithOptions", "DeepEqual"):

@@ -63,7 +63,8 @@ class Mutation:
 
     `is_list` means that a merge patch carries a whole list; `from_object` that the new value was computed from the old
     one; `recomputed` that the old value of the same field is part of it; `removal` that entries are only taken away.
-    `condition` is the type of the status condition that is set.
+    `in_place` that memory is changed which a shallow copy of the object shares. `condition` is the type of the status
+    condition that is set.
     """
 
     target: Target
@@ -76,6 +77,7 @@ class Mutation:
     removal: bool = False
     condition: str = ""
     recomputed: bool = False
+    in_place: bool = False
 
 
 def json_path(parts: list[str]) -> str:
@@ -155,7 +157,9 @@ def _assigned(workspace: Workspace, file: GoFile, statement: Node, names: dict[s
                 value,
                 removal=bool(_REMOVAL.search(source)) and "append(" not in source.replace("append([]", ""),
                 condition=_condition_type(workspace, file, value) if "Conditions" in path else "",
-                recomputed=statement.type == "inc_statement" or _reads(workspace, file, value, parts),
+                in_place="[]" in path,
+                recomputed=statement.type == "inc_statement"
+                or (len(path) > 1 and _reads(workspace, file, value, parts)),
             )
         )
     return changes
@@ -167,7 +171,8 @@ def _reads(workspace: Workspace, file: GoFile, value: Node | None, parts: list[s
         return False
     for node in syntax.descend(value, lambda node: node.type in ("selector_expression", "identifier")):
         if node.type == "selector_expression":
-            if syntax.selector(node) == parts:
+            longer = node.parent is not None and node.parent.type == "selector_expression"
+            if syntax.selector(node) == parts and not longer:
                 return True
         elif node.parent is None or node.parent.type != "selector_expression":
             held = definitions(workspace, file, text(node), node)
@@ -232,7 +237,7 @@ def _called(workspace: Workspace, file: GoFile, call: Node, names: dict[str, lis
         ) or ((_MARKERS.match(called) or called in ("Set", "Delete")) and _CONDITION.search(text(operand))):
             changes.append(
                 Mutation(
-                    Target.STATUS, "status.conditions", call, is_list=True, from_object=True,
+                    Target.STATUS, "status.conditions", call, is_list=True, from_object=True, in_place=True,
                     condition=next(filter(None, (_condition_type(workspace, file, other) for other in args[1:])), ""),
                 )
             )  # fmt: skip
@@ -267,7 +272,10 @@ def _part_passed(
     condition = next(filter(None, (_condition_type(workspace, file, other) for other in args[1:])), "")
     if path[-1] != "Conditions":
         condition = ""
-    return [Mutation(part, json_path(path), call, is_list=listed, from_object=True, condition=condition)]
+    in_place = (operand is None and called == "delete") or path[-1] == "Conditions"
+    return [
+        Mutation(part, json_path(path), call, is_list=listed, from_object=True, condition=condition, in_place=in_place)
+    ]
 
 
 def _condition_type(workspace: Workspace, file: GoFile, node: Node | None, depth: int = 0) -> str:

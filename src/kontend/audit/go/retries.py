@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 
 from kontend.audit.go.calls.reads import read_into, read_kind
+from kontend.audit.go.outdated import outdated
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
 from kontend.audit.go.source.scope import How, definitions, targets, values
@@ -128,7 +129,16 @@ def _retry(workspace: Workspace, file: GoFile, wrapper: Node, literal: Node, cal
     if _own_wrapper(workspace, file, wrapper):
         label += " (on conflict)"
     repeats = name not in ("OnError", "RetryOnError") or _asks_for_conflict(wrapper)
-    return Retry(label, line(wrapper), fresh, live, blind, _always_true(wrapper), repeats)
+    return Retry(
+        label,
+        line(wrapper),
+        fresh,
+        live,
+        blind,
+        outdated(workspace, file, literal, call, parts) if reads else "",
+        _always_true(wrapper),
+        repeats,
+    )
 
 
 def _reads(workspace: Workspace, file: GoFile, literal: Node, parts: list[str]) -> list[Provenance]:

@@ -22,6 +22,8 @@ _LOCKABLE = {
     "status-read-modify-write-unguarded",
     "spec-patch-without-lock",
 }
+_UNFIXABLE = ("locked-base-reused", "base-after-mutation")
+"""A lock on a base that is used twice refuses the second write; on one that is taken too late, it locks nothing."""
 _OWN_MERGE_FROM = re.compile(r"^((?:\w+\.)*merge_from)\((.*)\)$", re.DOTALL)
 
 
@@ -31,7 +33,7 @@ def edits_for(finding: Finding, site: Site, sources: Mapping[str, bytes]) -> tup
         return ()
     if site.error is not ErrorUse.RETURNED:
         return ()  # a conflict that nobody sees would lose the write instead of the other writer's
-    if site.obstacle is not Obstacle.NONE or any(fact.rule == "locked-base-reused" for fact in site.facts):
+    if site.obstacle is not Obstacle.NONE or any(fact.rule in _UNFIXABLE for fact in site.facts):
         return ()  # the lock would refuse the controller's own writes, or end a guard against empty patches
     start, end = site.base.span
     path = site.base.path or site.path

@@ -197,7 +197,8 @@ def _lead(site: Site, harm: Harm | None) -> str:
         return "Dead conflict handling: "
     if harm is not None:
         return ""
-    return "One writer, no list: " if site.fields and site.kind else "Fields or kind not in sight: "
+    known = site.kind and site.fields and site.fields != ("status",)
+    return "One writer, no list: " if known else "Fields or kind not in sight: "
 
 
 def _mechanism(harm: Harm | None) -> str:

@@ -32,7 +32,7 @@ def judge(site: Site, policy: Policy, writers: Writers, subresources: Mapping[st
 def _all(site: Site, policy: Policy, writers: Writers, subresources: Mapping[str, bool]) -> Iterator[Finding | None]:
     lock = lock_verdict(site, policy, writers)
     yield lock
-    yield from _retry(site, policy)
+    yield from _retry(site, policy, writers)
     yield _error(site, policy)
     yield _full_update(site, policy)
     yield _forced_apply(site, policy)
@@ -48,7 +48,7 @@ def _all(site: Site, policy: Policy, writers: Writers, subresources: Mapping[str
         yield _fact(site, policy, fact, severity=Severity.INFO if quiet else None)
 
 
-def _retry(site: Site, policy: Policy) -> Iterator[Finding | None]:
+def _retry(site: Site, policy: Policy, writers: Writers) -> Iterator[Finding | None]:
     retry = site.retry
     if retry is None or site.verb not in (Verb.UPDATE, Verb.PATCH):
         return
@@ -80,6 +80,15 @@ def _retry(site: Site, policy: Policy) -> Iterator[Finding | None]:
             "loop over it: the conflict that should have protected the other writer is answered by overwriting it."
         )
         fix = "Recompute the status from the object that was just read, or copy only the fields this controller owns."
+        # A status that one controller alone writes conflicts with changes of spec and metadata only, which it keeps.
+        alone = bool(site.kind) and not writers.beside(site)
+        yield make(site, policy, "conflict-retry-blind-overwrite", said, fix, severity=Severity.INFO if alone else None)
+    elif retry.outdated and site.status and checked:
+        said = (
+            f"{retry.wrapper} at :{retry.line} reads {site.object} again, then sets `{retry.outdated}`, which was "
+            "computed from the object before the loop: after a conflict the value belongs to the version that was refused."
+        )
+        fix = "Compute the value inside the closure, from the object that was just read."
         yield make(site, policy, "conflict-retry-blind-overwrite", said, fix)
     elif retry.rereads and not retry.live and on_conflict and site.language == "go" and checked:
         said = (

@@ -100,6 +100,10 @@ class Writers:
             and shared_fields(site, other)
         ]
 
+    def beside(self, site: Site) -> list[Site]:
+        """Return the writers of any field of the same status that another worker of the tree runs."""
+        return [other for other in self._elsewhere(site) if not (site.function and other.function == site.function)]
+
     def _elsewhere(self, site: Site) -> list[Site]:
         """Return the writers of the same kind in other workers, at most a few of each."""
         if not site.kind:
@@ -125,6 +129,8 @@ class Writers:
             return "its kind is not in sight, so other writers are not known"
         if not site.fields:
             return "so other writers of them are not known"
+        if site.fields == ("status",) and not _sends_whole(site):
+            return "which fields of it differ from the base is not in sight"
         others = self.others(site)
         if others:
             first = others[0]
@@ -157,7 +163,7 @@ def shared_fields(site: Site, other: Site) -> list[str]:
     only where both set the same type.
     """
     shared = []
-    if "status" in site.fields or "status" in other.fields:  # the whole status
+    if _sends_whole(site) or _sends_whole(other):
         return [path for path in (*site.fields, *other.fields) if path.startswith("status")]
     for path in site.fields:
         if path not in other.fields or not path.startswith("status.") or "<" in path:
@@ -168,6 +174,15 @@ def shared_fields(site: Site, other: Site) -> list[str]:
             continue
         shared.append(path)
     return shared
+
+
+def _sends_whole(site: Site) -> bool:
+    """Decide whether a write sends every field of the status.
+
+    An update does. A merge patch sends what differs from its base, whatever was assigned: that a helper may have
+    changed anything says that the fields are not known, and not that they are the other writer's.
+    """
+    return "status" in site.fields and not (site.verb is Verb.PATCH and site.base.origin is not BaseOrigin.BODY)
 
 
 def _replaces(site: Site) -> bool:

@@ -21,7 +21,7 @@ from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction, parameters
 from kontend.audit.go.source.scope import function_around, outermost_function, targets
 from kontend.audit.go.source.syntax import Node, line, text
-from kontend.audit.go.source.types import callers, resolve_function
+from kontend.audit.go.source.types import callers, only_implementation, resolve_function
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import Fact, Notice, Role
 
@@ -138,8 +138,11 @@ class CachedObjects:
         function = file.function_at(statement)
         if function is None or up >= _UPWARDS or position or function_around(statement) != function.node:
             return
+        if _returns_copy(function):
+            return  # `if err == nil { return obj.DeepCopy(), nil }; return obj, err` hands out no object of the cache
         for other, call in callers(self.workspace, function):
-            if self.roles.get(other.path, Role.PRODUCTION) is Role.PRODUCTION:
+            production = self.roles.get(other.path, Role.PRODUCTION) is Role.PRODUCTION
+            if production and only_implementation(self.workspace, other, call, function):
                 yield from self._result(other, call, shape, f"{said} and is returned by {function.label}", up + 1)
 
     def _notice(self, file: GoFile, node: Node, said: str) -> Iterator[Notice]:
@@ -232,6 +235,15 @@ class CachedObjects:
                     if place:
                         return place
         return ""
+
+
+def _returns_copy(function: GoFunction) -> bool:
+    """Decide whether a function returns a copy anywhere: then its authors know whose object it is."""
+    for statement in syntax.captures(function.node, "(return_statement) @r", "r"):
+        first = next(iter(syntax.children(next(iter(syntax.children(statement)), None))), None)
+        if first is not None and is_copy(first):
+            return True
+    return False
 
 
 def _named(file: GoFile, function: Node) -> str:

@@ -90,7 +90,14 @@ def may_reach(earlier: Node, later: Node) -> bool:
     """Decide whether control can flow from one node to a later one: no block between them leaves the function."""
     if earlier.end_byte > later.start_byte:
         return False
+    left: Node | None = None
     for parent in syntax.ancestors(earlier):
+        if left is not None:  # a `break` or `continue` was met: control goes on after the loop that it belongs to
+            if syntax.inside(later, parent):
+                return False
+            if parent == left:
+                left = None
+            continue
         if syntax.inside(later, parent):
             return not _exclusive(parent, earlier, later)
         if parent.type in ("func_literal",):
@@ -99,14 +106,19 @@ def may_reach(earlier: Node, later: Node) -> bool:
             statements = syntax.children(parent)
             if statements and statements[-1].type == "statement_list":
                 statements = syntax.children(statements[-1])
-            if statements and statements[-1].type in (
-                "return_statement",
-                "continue_statement",
-                "break_statement",
-                "goto_statement",
-            ):
+            last = statements[-1].type if statements else ""
+            if last in ("return_statement", "goto_statement"):
                 return False
+            if last in ("break_statement", "continue_statement"):
+                left = syntax.enclosing(statements[-1], *(_LEFT if last == "break_statement" else _LEFT[:1]))
+                if left is None or syntax.inside(later, left):
+                    return False
+                if parent == left:
+                    left = None
     return False
+
+
+_LEFT = ("for_statement", "expression_switch_statement", "type_switch_statement", "select_statement")
 
 
 def _exclusive(parent: Node, earlier: Node, later: Node) -> bool:

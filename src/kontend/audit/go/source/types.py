@@ -102,6 +102,26 @@ def implements(workspace: Workspace, interface: GoStruct, function: GoFunction) 
     )
 
 
+def only_implementation(workspace: Workspace, file: GoFile, call: Node, function: GoFunction) -> bool:
+    """Decide whether a call that may reach a method reaches no method of another type.
+
+    A call through an interface that several types of the packages at hand implement may mean any of them.
+    """
+    operand, name = syntax.callee(call)
+    owner = type_of(workspace, file, operand) if operand is not None else None
+    struct = workspace.type(owner, file.directory) if owner is not None else None
+    if struct is None or not struct.interface or not function.receiver_type:
+        return True
+    directories = dict.fromkeys((file.directory, struct.file.directory, function.file.directory))
+    others = [
+        method
+        for directory in directories
+        for method in workspace.package(directory).functions.get(name, ())
+        if method.receiver_type and method is not function and implements(workspace, struct, method)
+    ]
+    return not others
+
+
 def _same_signature(interface: GoStruct, name: str, method: GoFunction) -> bool:
     wanted = [*interface.methods[name], *interface.results.get(name, ())]
     given = [*(kind for _, kind in method.parameters), *method.results]
