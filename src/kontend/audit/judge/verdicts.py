@@ -86,7 +86,7 @@ def _retry(site: Site, policy: Policy, writers: Writers) -> Iterator[Finding | N
     elif retry.outdated and site.status and checked:
         said = (
             f"{retry.wrapper} at :{retry.line} reads {site.object} again, then sets `{retry.outdated}`, which was "
-            "computed from the object before the loop: after a conflict the value belongs to the version that was refused."
+            "computed from the object before the loop: after a conflict the value belongs to the refused version."
         )
         fix = "Compute the value inside the closure, from the object that was just read."
         yield make(site, policy, "conflict-retry-blind-overwrite", said, fix)
