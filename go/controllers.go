@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"runtime/debug"
 	"sort"
 	"strings"
 	"sync/atomic"
@@ -123,8 +122,8 @@ func handlerType(handler any) string {
 func (c *controller) reconcile(ctx context.Context, module string, m *message) (answer *reply) {
 	defer func() {
 		if p := recover(); p != nil {
-			stack := string(debug.Stack())
-			answer = &reply{Done: &done{Again: true, Panic: &crash{fmt.Sprint(p), panicLine(module), stack}}}
+			// The frames that have panicked are still there, below this function.
+			answer = &reply{Done: &done{Again: true, Panic: &crash{fmt.Sprint(p), lineIn(module), framesFrom(module)}}}
 		}
 	}()
 	key := client.ObjectKey{Namespace: m.Namespace, Name: m.Name}
@@ -144,9 +143,6 @@ func (c *controller) reconcile(ctx context.Context, module string, m *message) (
 	}
 	return &reply{Done: d}
 }
-
-// panicLine is the line at which user code has panicked; called while the stack is unwound.
-func panicLine(module string) location { return lineIn(module) }
 
 // event hands an event to the handlers of a kind, which add requests to the queue.
 func (c *controller) event(m *message) *reply {

@@ -95,6 +95,7 @@ func (e *exploration) serve(messages, replies *os.File) {
 	source := entropy{e, crand.Reader}
 	crand.Reader = source
 	uuid.SetRand(source)
+	refuseConnections(e)
 	if os.Getenv("KONTEND_LOG") == "" {
 		ctrl.SetLogger(logr.Discard())
 	}

@@ -3,6 +3,7 @@
 package kontend
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 )
@@ -29,6 +30,28 @@ func lineIn(module string) location {
 		}
 	}
 }
+
+// framesFrom is the stack from the innermost frame of a module outwards, without our own frames.
+func framesFrom(module string) string {
+	pcs := make([]uintptr, 128)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	var text strings.Builder
+	for found := false; ; {
+		frame, more := frames.Next()
+		found = found || isOf(frame.Function, module)
+		if found && isOf(frame.Function, ourModule) {
+			return text.String()
+		}
+		if found {
+			fmt.Fprintf(&text, "%s\n\t%s:%d\n", frame.Function, frame.File, frame.Line)
+		}
+		if !more {
+			return text.String()
+		}
+	}
+}
+
+const ourModule = "kontend.dev/kontend"
 
 // isOf reports whether a function belongs to a module, as its qualified name says.
 func isOf(function, module string) bool {

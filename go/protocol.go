@@ -120,6 +120,7 @@ const (
 	problemUnsupported = "unsupported" // something that cannot be explored
 	problemDeadlock    = "deadlock"    // all goroutines of a run wait for each other
 	problemLeft        = "goroutines"  // a reconcile has returned, and goroutines of it go on
+	problemOutside     = "outside"     // a run reaches out of the process
 	problemStuck       = "stuck"       // a run goes on without waiting for anything that the explorer knows
 )
 

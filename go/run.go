@@ -34,7 +34,9 @@ type run struct {
 	fresh  []*call
 	calls  []*call
 	result *reply
-	closed bool
+	// Something that the run did and that cannot be explored.
+	refused *problem
+	closed  bool
 	// Made in the bubble: virtual time passes while only timers are left to wait for.
 	wake chan struct{}
 }
@@ -189,12 +191,30 @@ func (r *run) ask(ctx context.Context, c *call) (*message, error) {
 	}
 }
 
+// refuse ends the run: it does something that cannot be explored.
+func (r *run) refuse(what string) {
+	where := lineIn(r.module)
+	if where.Line == 0 { // a goroutine of a library, which works for one of the module
+		_, where = goroutinesOf(r.module)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refused == nil {
+		r.refused = &problem{Kind: problemOutside, Text: what, location: where}
+	}
+}
+
 // next is the next reply of a run; a problem if it does not come to wait.
 func (r *run) next() *reply {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case answer := <-r.replies:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.refused != nil && !r.closed {
+			return &reply{Problem: r.refused}
+		}
 		return answer
 	case <-timer.C:
 		stack, where := goroutinesOf(r.module)

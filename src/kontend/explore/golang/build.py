@@ -15,7 +15,7 @@ from typing import Final
 
 import orjson
 
-from kontend.explore.golang.map_order import choose_map_order
+from kontend.explore.golang.patching import patch_binary
 from kontend.explore.golang.process import GoTest
 from kontend.explore.golang.toolchain import GoFailed, module_file, run_go, version_in
 from kontend.explore.problems import BadScenario
@@ -102,7 +102,7 @@ def _built(directory: Path, module: Path, place: Path, binary: Path) -> str:
         raise BadScenario(f"{directory}: the tests cannot be built:\n{error}") from error
     if not binary.exists():
         raise BadScenario(f"{directory}: the package has no tests (kontend init --go writes one)")
-    choose_map_order(binary)
+    patch_binary(binary)
     return path
 
 

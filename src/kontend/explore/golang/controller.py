@@ -15,7 +15,7 @@ from kontend.kube.errors import ApiError, from_status
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.controller import Request
 from kontend.runtime.predicates import Event, Predicate
-from kontend.runtime.source_location import UNKNOWN, SourceLocation
+from kontend.runtime.source_location import SourceLocation
 
 _NOTHING: Final = b"{}"
 #: The name under which it is reported that the order of a map reaches the API server.
@@ -170,15 +170,9 @@ class GoRun(DrivenRun):
 def _failure(done: Mapping[str, Any]) -> Failure | None:
     panic = done.get("panic")
     if panic is not None:
-        line = location_of(panic)
-        return Failure("panic", panic["text"], True, line, _trimmed(panic["stack"], line != UNKNOWN))
+        stack = panic["stack"].rstrip()
+        return Failure("panic", panic["text"], True, location_of(panic), stack)
     if not done.get("error"):
         return None
     status = done.get("status")
     return Failure(type(from_status(status)).__name__ if status else "error", done["error"])
-
-
-def _trimmed(stack: str, is_known: bool) -> str:
-    """The stack of a panic, from the frame after the one that has panicked."""
-    _, found, rest = stack.partition("\npanic(")
-    return rest.partition("\n")[2].partition("\n")[2].rstrip() if found and is_known else stack.rstrip()

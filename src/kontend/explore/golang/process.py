@@ -227,14 +227,15 @@ class GoProcess:
         line = location_of(problem)
         where = f"{line}: " if line != UNKNOWN else ""
         stack = "".join(f"\n    {line}" for line in str(problem.get("stack") or "").splitlines()[:_SHOWN])
-        return GoProblem(f"{where}{_PROBLEMS.get(kind, text)}{stack}")
+        return GoProblem(f"{where}{_PROBLEMS.get(kind, '{}').format(text)}{stack}")
 
 
 _PROBLEMS: Final = {
     "deadlock": "deadlock: all goroutines of the reconcile wait for each other",
     "goroutines": "the reconcile has returned, and goroutines that it started go on; it must wait for them",
+    "outside": "the reconcile {}, which cannot be explored: it may only call the API server",
     "stuck": "the reconcile neither makes a call nor waits for time to pass: an endless loop, a mutex that is never "
-    "unlocked, or input and output of its own (declare calls to the outside with kontend.External)",
+    "unlocked, or input and output of its own",
 }
 
 

@@ -1,0 +1,30 @@
+//go:build kontend
+
+package faulty
+
+import (
+	"testing"
+
+	"k8s.io/client-go/kubernetes/scheme"
+	"kontend.dev/kontend"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+func explore(t *testing.T, do Reconcile) {
+	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {
+		return (&Reconciler{Client: mgr.GetClient(), Do: do}).SetupWithManager(mgr)
+	})
+}
+
+func TestExploreMapOrder(t *testing.T)         { explore(t, MapOrder) }
+func TestExplorePanics(t *testing.T)           { explore(t, Panics) }
+func TestExplorePanicsElsewhere(t *testing.T)  { explore(t, PanicsElsewhere) }
+func TestExploreExits(t *testing.T)            { explore(t, Exits) }
+func TestExploreSpins(t *testing.T)            { explore(t, Spins) }
+func TestExploreDeadlocks(t *testing.T)        { explore(t, Deadlocks) }
+func TestExploreLeavesGoroutines(t *testing.T) { explore(t, LeavesGoroutines) }
+func TestExploreFloods(t *testing.T)           { explore(t, Floods) }
+func TestExploreRemembers(t *testing.T)        { explore(t, Remembers) }
+func TestExploreDials(t *testing.T)            { explore(t, Dials) }
+func TestExploreSleeps(t *testing.T)           { explore(t, Sleeps) }
+func TestExploreParallel(t *testing.T)         { explore(t, Parallel) }

@@ -1,0 +1,103 @@
+"""Tests of Go code that the explorer must cope with: faults are findings or clear messages, and leave no process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kontend.explore import Bounds, Scenario, check
+from kontend.explore.golang.controllers import go_controllers
+from kontend.explore.problems import BadScenario
+from kontend.explore.program.determinism import Nondeterminism
+from kontend.explore.verdict import Verdict
+from kontend.runtime.guards import Guards
+
+FAULTY = Path(__file__).parent / "operators"
+CONFIG: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+
+pytestmark = pytest.mark.usefixtures("operators")
+
+
+def _explored(test: str) -> Verdict:
+    controllers = go_controllers(FAULTY, f"TestExplore{test}")
+    bounds = Bounds(concurrent=2, states=3_000)
+    return check(Scenario(controllers=controllers, objects=[CONFIG], guards=Guards.off(), bounds=bounds))
+
+
+def _line(text: str) -> int:
+    """The number of the line of the reconcilers with a text."""
+    lines = (FAULTY / "reconcilers.go").read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def test_the_order_of_a_map_that_reaches_the_server_is_a_finding_with_its_line() -> None:
+    verdict = _explored("MapOrder")
+    (violation,) = verdict.violations
+    assert violation.property == "map order"
+    assert violation.line is not None
+    assert violation.line.short == f"reconcilers.go:{_line('return c.Patch(ctx, config')}"
+    assert "data.order" in violation.sentence
+    # The search has gone on with one order.
+    assert verdict.exhausted
+
+
+def test_a_panic_is_a_finding_with_its_line_and_its_stack() -> None:
+    violation = _explored("Panics").documents[0].violation
+    assert violation.property == "exception"
+    line = _line('config.Data["x"]')
+    assert f"reconcilers.go:{line} in" in violation.sentence
+    assert "faulty.Panics" in (violation.traceback or "")
+
+
+@pytest.mark.parametrize(
+    ("test", "message", "line"),
+    [
+        ("PanicsElsewhere", "panic: elsewhere", 'panic("elsewhere")'),
+        ("Exits", "ended with exit code 3 while a reconcile ran; does it call os.Exit?", ""),
+        ("Deadlocks", "deadlock", "<-make(chan bool)"),
+        ("LeavesGoroutines", "goroutines that it started go on", "go func() { <-never }()"),
+        ("Dials", "connects to tcp 127.0.0.1:9", "http.Get"),
+        ("Spins", "an endless loop", 'for config.Name != ""'),
+    ],
+)
+def test_what_cannot_be_explored_is_refused_with_its_line(test: str, message: str, line: str) -> None:
+    with pytest.raises(BadScenario) as error:
+        _explored(test)
+    assert message in str(error.value)
+    if line:
+        assert f"reconcilers.go:{_line(line)}" in str(error.value)
+
+
+def test_state_that_is_not_declared_is_refused() -> None:
+    with pytest.raises(Nondeterminism, match="patch ConfigMap/v1 default/c in one run and ends in another"):
+        _explored("Remembers")
+
+
+def test_a_flood_of_output_does_not_stop_a_run() -> None:
+    assert _explored("Floods").ok
+
+
+def test_sleeping_takes_no_time() -> None:
+    assert _explored("Sleeps").ok
+
+
+def test_goroutines_call_at_once_in_every_order() -> None:
+    verdict = _explored("Parallel")
+    assert verdict.ok
+    assert verdict.states == 92
+
+
+def test_no_process_is_left() -> None:
+    script = (
+        "from kontend.explore.golang.controllers import go_controllers\n"
+        f"controller, = go_controllers({str(FAULTY)!r}, 'TestExploreSleeps')\n"
+        "print(controller._process._process.pid)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
