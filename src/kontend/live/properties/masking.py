@@ -20,6 +20,7 @@ import orjson
 from kontend.cluster.state import State
 from kontend.kube.meta.names import Key
 from kontend.live.gate.call import UNJUDGED
+from kontend.live.runs.setting import PRIMARY, SECOND
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)")
@@ -97,6 +98,9 @@ def comparable(initial: State, state: State, mask: Mask = NO_MASK) -> Objects:
             else:
                 objects.append((resource, key, version.content()))
     names = _names_of(objects, mask)
+    if any(key.name == SECOND for key in initial.objects("pods")):  # whoever took over has its name in locks
+        names.masked[SECOND] = PRIMARY
+    names.settle()
     for resource, key, obj in objects:
         clean = _clean(resource, obj, names, mask)
         by_title[resource, _title(key, names.masked.get(key.name, key.name))].append(clean)
@@ -123,7 +127,6 @@ def _names_of(objects: list[tuple[str, Key, dict[str, Any]]], mask: Mask) -> _Na
         names.by_uid[str(obj["metadata"].get("uid", ""))] = f"<uid of {title}>"
         for address in _addresses(obj):
             names.addresses.setdefault(address, f"<address of {title}>")
-    names.settle()
     return names
 
 
