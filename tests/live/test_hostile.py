@@ -145,11 +145,12 @@ def test_names_that_no_plan_has_leave_it_undecided() -> None:
     )
 
 
-def test_baselines_that_differ_are_reported_first(tmp_path: Path) -> None:
+def test_baselines_that_differ_are_reported_first_and_are_no_violation(tmp_path: Path) -> None:
     verdict = explore(setting(python("hostile.py", "racy"), LAST=str(tmp_path / "last")), only="none")
-    assert verdict.baseline.findings[0].sentence.startswith("unperturbed runs end in different states: configmaps")
+    assert not verdict.violated
+    assert not verdict.ok
     lines = list(verdict.lines())
-    assert lines[1].startswith("VIOLATION without any perturbation: diverged: unperturbed runs end in different states")
+    assert lines[1].startswith("cannot be judged: unperturbed runs end in different states: configmaps")
 
 
 @pytest.mark.parametrize("thinking", ["0", "0.8"])

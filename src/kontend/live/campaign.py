@@ -237,7 +237,9 @@ class Campaign:
             while waiting and asyncio.get_running_loop().time() < self._deadline:
                 plan = ranking.take(waiting)
                 run = await self._run(ledger.baseline.setting, plan)
-                found = tuple(findings(run, ledger.baseline.expected_after(plan.actions)))
+                known = {identity(each) for each in ledger.baseline.findings}
+                judged = findings(run, ledger.baseline.expected_after(plan.actions))
+                found = tuple(each for each in judged if identity(each) not in known)  # no plan explains those
                 outcomes[plan] = Outcome(plan, run, found)
                 ranking.learn(plan, found=bool(found))
                 self._report(len(outcomes), len(plans), ledger)

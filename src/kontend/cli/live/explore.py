@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kontend.cli.command import ExitCode, UsageError, usage_errors, write
+from kontend.cli.live.derived import derive_actions
 from kontend.cli.live.logs import Logs
 from kontend.cli.live.options import ERRORS, parser, setting_of, to_the_end
 from kontend.cli.live.replay import invocation
@@ -38,6 +39,7 @@ def run(argv: Sequence[str]) -> int:
     if not command:
         raise UsageError("no command: kontend live [options] -- COMMAND [ARGUMENT ...]")
     with usage_errors(*ERRORS):
+        derive_actions(options, command)
         setting = setting_of(options, command)
         logs = Logs(options.failures / "logs")
         if options.list_plans:

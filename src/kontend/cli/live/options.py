@@ -57,6 +57,13 @@ def parser() -> Parser:
     add("--objects", **paths, help="file or directory with objects to begin with (repeatable)")
     add("--actions", type=Path, metavar="FILE", help="YAML file with the steps of a user, taken one after the other")
     add(
+        "--workload",
+        type=Path,
+        metavar="FILE",
+        help="without --actions steps are derived from the definitions and samples; write them to this file (default: "
+        "workload.yaml in --failures)",
+    )
+    add(
         "--properties",
         **paths,
         help="file with properties, in Python (always, never, eventually, sometimes) or in CEL (YAML; repeatable)",

@@ -99,7 +99,7 @@ class Verdict:
             return f"the process exited by itself in {exits} run{'s'[: exits != 1]}"
         if self.stopped:
             return f"not everything was confirmed: {self.stopped}"
-        if self.unjudged:
+        if self.unjudged or self.baseline.disagreement:
             return "some final states cannot be judged: unperturbed runs differ in them too"
         if self.baseline.waiting:
             return f"{self.baseline.waiting}, also without any perturbation: what follows after that was not tried"
@@ -177,6 +177,8 @@ def head_of(baseline: Baseline) -> Iterator[str]:
     )
     for note in baseline.notes:
         yield f"note: {note}"
+    if baseline.disagreement:
+        yield f"cannot be judged: unperturbed runs end in different states: {baseline.disagreement}"
     for finding in baseline.findings:
         yield f"VIOLATION without any perturbation: {finding.property}: {finding.sentence}"
 

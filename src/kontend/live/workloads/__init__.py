@@ -1,0 +1,1 @@
+"""Workloads that nobody has written: objects and steps of a user, derived from definitions, samples and a first run."""

@@ -1,0 +1,124 @@
+"""Workloads that are derived from definitions, samples and a first run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kontend import Cluster
+from kontend.cli import main
+from kontend.cluster.startup.seed import empty_state
+from kontend.cluster.state import State
+from kontend.live.runs.workload import read_actions
+from kontend.live.workloads.candidates import candidates
+from kontend.live.workloads.steps import steps
+from kontend.live.workloads.writing import as_yaml
+from live.conftest import HERE, SUBJECTS
+
+
+def definition(kind: str, spec: dict[str, Any], **more: Any) -> dict[str, Any]:
+    plural = f"{kind.lower()}s"
+    schema = {"type": "object", "properties": {"spec": spec}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **more}
+            ],
+        },
+    }
+
+
+STRING = {"type": "string"}
+SIZED = {
+    "type": "object",
+    "required": ["size", "mode", "image"],
+    "properties": {
+        "size": {"type": "integer", "minimum": 2},
+        "mode": {"type": "string", "enum": ["calm", "loud"]},
+        "image": {**STRING, "default": "app:1.9"},
+        "nodes": {"type": "integer", "default": 1},
+    },
+}
+SCALED = definition(
+    "Sized", SIZED, subresources={"scale": {"specReplicasPath": ".spec.nodes", "statusReplicasPath": ".status.n"}}
+)
+REFERENCE = {"type": "object", "required": ["name"], "properties": {"name": STRING}}
+USER = definition("User", {"type": "object", "required": ["sizedRef"], "properties": {"sizedRef": REFERENCE}})
+
+
+def state_with(*definitions: dict[str, Any]) -> State:
+    cluster = Cluster(state=empty_state())
+    for each in definitions:
+        cluster.create(each)
+    return cluster.state
+
+
+def test_objects_are_made_from_required_fields_and_refer_to_each_other_by_name() -> None:
+    state = state_with(SCALED, USER)
+    sized, user = candidates(state, [SCALED, USER], [])
+    assert sized["spec"] == {"size": 2, "mode": "calm", "image": "app:1.9"}
+    assert user["spec"] == {"sizedRef": {"name": sized["metadata"]["name"]}}
+
+
+def test_a_sample_beside_the_definitions_is_preferred_and_one_that_the_server_refuses_is_not(tmp_path: Path) -> None:
+    (tmp_path / "crd").mkdir()
+    (tmp_path / "samples").mkdir()
+    sample = {
+        "apiVersion": "example.com/v1",
+        "kind": "Sized",
+        "metadata": {"name": "s"},
+        "spec": {"size": 5, "mode": "loud"},
+    }
+    wrong = {**sample, "metadata": {"name": "a"}, "spec": {"size": 0, "mode": "loud"}}
+    (tmp_path / "samples" / "a.yaml").write_text(yaml.safe_dump(wrong))
+    (tmp_path / "samples" / "b.yaml").write_text(yaml.safe_dump(sample))
+    (found,) = candidates(state_with(SCALED), [SCALED], [tmp_path / "crd"])
+    assert found["spec"] == {"size": 5, "mode": "loud"}
+
+
+def test_a_user_creates_scales_changes_deletes_and_creates_again(tmp_path: Path) -> None:
+    state = state_with(SCALED)
+    made = steps(state, candidates(state, [SCALED], []))
+    patches = [action.obj["spec"] for action in made if action.verb == "patch"]
+    assert patches[:3] == [{"nodes": 3}, {"nodes": 1}, {"image": "app:1.10"}]
+    verbs = [(action.verb, action.key.name) for action in made if action.verb != "patch"]
+    assert verbs == [("create", "sized"), ("create", "sized-2"), ("delete", "sized"), ("create", "sized")]
+    path = tmp_path / "actions.yaml"
+    path.write_text(as_yaml(made))
+    assert [action.text for action in read_actions(path)] == [action.text for action in made]
+
+
+def test_without_actions_a_workload_is_derived_shown_and_written_down(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first run shows the child, which the user then edits and deletes."""
+    path = tmp_path / "workload.yaml"
+    sample = {
+        "apiVersion": "live.kontend.dev/v1",
+        "kind": "Widget",
+        "metadata": {"name": "widget"},
+        "spec": {"size": 1},
+    }
+    for name, text in (("crd", (HERE / "crds.yaml").read_text()), ("samples", yaml.safe_dump(sample))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "all.yaml").write_text(text)
+    options = ["--patience", "0.5", "--observe", "0.1", "--list-plans", "--failures", str(tmp_path)]
+    arguments = ["--crds", str(tmp_path / "crd"), "--workload", str(path), *options]
+    assert main(["live", *arguments, "--", sys.executable, str(SUBJECTS / "plain.py")]) == 0
+    out = capsys.readouterr().out
+    actions = read_actions(path)
+    assert out.startswith(f"workload: {len(actions)} steps, derived; {path} has them (--actions)\n")
+    texts = [action.text for action in actions]
+    assert texts[0] == "creates Widget default/widget"
+    assert "deletes ConfigMap default/widget-config" in texts
+    assert "next user action right after" in out
