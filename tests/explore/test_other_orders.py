@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import abc
+import decimal
+import enum
 import functools
+import itertools
+import logging
 import os
 import queue
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -90,6 +95,104 @@ def partial() -> Callable[[bool], bool]:
     return seen
 
 
+def file_position() -> Callable[[bool], bool]:
+    kept = Path(__file__).open()  # noqa: SIM115
+
+    def seen(store: bool) -> bool:
+        if store:
+            kept.readline()
+        return kept.tell() > 0
+
+    return seen
+
+
+def counter() -> Callable[[bool], bool]:
+    kept = itertools.count()
+    return lambda _: next(kept) > 0
+
+
+def number_context() -> Callable[[bool], bool]:
+    decimal.getcontext().prec = 28
+
+    def seen(store: bool) -> bool:
+        if store:
+            decimal.getcontext().prec = 9
+        return decimal.getcontext().prec == 9
+
+    return seen
+
+
+def member_of_an_enumeration() -> Callable[[bool], bool]:
+    colors = enum.Enum("colors", "RED")
+
+    def seen(store: bool) -> bool:
+        if store:
+            colors.RED.seen = True  # type: ignore[attr-defined]
+        return hasattr(colors.RED, "seen")
+
+    return seen
+
+
+def log_level() -> Callable[[bool], bool]:
+    log = logging.getLogger("kept")
+
+    def seen(store: bool) -> bool:
+        if store:
+            log.setLevel(7)
+        return log.level == 7
+
+    return seen
+
+
+def virtual_subclass() -> Callable[[bool], bool]:
+    base = abc.ABCMeta("base", (), {})
+    other = type("other", (), {})
+
+    def seen(store: bool) -> bool:
+        if store:
+            base.register(other)
+        return issubclass(other, base)
+
+    return seen
+
+
+def note_of_an_exception() -> Callable[[bool], bool]:
+    error = ValueError()
+
+    def seen(store: bool) -> bool:
+        if store:
+            error.add_note("seen")
+        return hasattr(error, "__notes__")
+
+    return seen
+
+
+def generator() -> Callable[[bool], bool]:
+    def numbers() -> Iterator[int]:
+        yield from range(1_000_000)
+
+    kept = numbers()
+    return lambda _: next(kept) > 0
+
+
+PLACES = [
+    mutable_default,
+    function_attribute,
+    namespace,
+    thread_local,
+    a_queue,
+    partial,
+    file_position,
+    counter,
+    number_context,
+    member_of_an_enumeration,
+    log_level,
+    virtual_subclass,
+    note_of_an_exception,
+    generator,
+]
+
+
 def always_known(_: bool) -> bool:
     return True
 
@@ -119,7 +222,7 @@ def scenario(seen: Callable[[bool], bool]) -> Scenario:
     )
 
 
-@pytest.mark.parametrize("place", [mutable_default, function_attribute, namespace, thread_local, a_queue, partial])
+@pytest.mark.parametrize("place", PLACES)
 def test_state_kept_anywhere_is_an_error_that_names_the_path_and_the_call(
     place: Callable[[], Callable[[bool], bool]],
 ) -> None:
@@ -127,7 +230,7 @@ def test_state_kept_anywhere_is_an_error_that_names_the_path_and_the_call(
         check(scenario(place()))
     message = str(raised.value)
     assert message.startswith("widgets default/w: nondeterministic")
-    assert "it ends in one run and calls create ConfigMap" in message
+    assert "calls create ConfigMap" in message
     assert "on the path: cached get Widget.example.com/v1 default/w" in message
     assert 'memory = ("NAME",)' in message
 

@@ -185,7 +185,7 @@ def _explored(
         verdict = deepened(scenario, verdict, restarted(further, lambda model: _searched(model, options)))
         scenario = further if verdict.violations else scenario
     if not verdict.violations:
-        fresh.check(program for model in models for program in model.programs)
+        fresh.check((program for model in models for program in model.programs), verdict.states)
     verdict.violations += _found_by_comparing(scenario)
     verdict.explain = explainer(scenario, origin)
     verdict.notes += several_baselines(verdict)
