@@ -79,6 +79,18 @@ class Fix:
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
 
+    @property
+    def diff(self) -> tuple[str, ...]:
+        """The lines with − and + before them, as far to the left as they go together.
+
+        >>> Fix("lock it", before=("    patch(base)",), after=("    patch(base, lock=True)",)).diff
+        ('- patch(base)', '+ patch(base, lock=True)')
+        """
+        lines = [line for line in (*self.before, *self.after) if line.strip()]
+        indent = min((len(line) - len(line.lstrip()) for line in lines), default=0)
+        removed = (f"- {line[indent:]}".rstrip() for line in self.before)
+        return (*removed, *(f"+ {line[indent:]}".rstrip() for line in self.after))
+
 
 @dataclass(frozen=True, slots=True)
 class Cycle:

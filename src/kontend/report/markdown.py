@@ -49,7 +49,9 @@ def _lines(document: Document, archive: str) -> Iterator[str]:
         where = f" at {code(str(violation.fix.line))}" if violation.fix.line is not None else ""
         text = violation.fix.text
         yield f"{plain(text[:1].upper() + text[1:])}{where}.\n"
-        if violation.fix.line is not None and violation.fix.line.text:
+        if violation.fix.diff:
+            yield from _block(list(violation.fix.diff), "diff")
+        elif violation.fix.line is not None and violation.fix.line.text:
             yield from _block([violation.fix.line.text], "python")
     yield "### Scenario\n"
     yield from _scenario(document)

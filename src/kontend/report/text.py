@@ -272,7 +272,9 @@ def _fix(violation: Explanation, width: int) -> str:
     assert fix is not None
     where = f" at {fix.line}" if fix.line is not None else ""
     lines = [_indented(f"Fix{where}: {fix.text}", width)]
-    if fix.line is not None and fix.line.text:
+    if fix.diff:
+        lines += [_fitted(f"      {line}", width) for line in fix.diff]
+    elif fix.line is not None and fix.line.text:
         lines.append(_fitted(f"      {fix.line.text}", width))
     return "\n".join(lines)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kontend.explanation.fix import Fix
+from kontend.explanation.python.proposals import with_lines
 from kontend.explanation.wording import sentence
 from kontend.explore.explain.causes.cause import Cause
 from kontend.explore.explain.causes.cycles import Round, cause_of_cycle, shortest_round
@@ -183,7 +184,9 @@ class _Explaining:
 
     def _fix(self, fix: Fix) -> DocumentFix:
         """A fix in words, with its line."""
-        return DocumentFix(sentence(fix), self._lines.line(fix.place), fix.remedy.value, fix.before, fix.after)
+        shown = with_lines(fix)
+        line = self._lines.line(fix.place)
+        return DocumentFix(sentence(shown), line, shown.remedy.value, shown.before, shown.after)
 
     def _traceback(self, failure: Failure) -> str | None:
         """The traceback of an exception, with paths as in the rest of the document."""

@@ -104,6 +104,9 @@ def _summary(scenarios: Sequence[ScenarioResult]) -> str:
         for document in scenario.documents:
             violation = document.violation
             fix = f"<br>Fix: {escape(violation.fix.text)}" if violation.fix else ""
+            if violation.fix and violation.fix.diff:
+                changed = "\n".join(violation.fix.diff)
+                fix += f"<pre>{escape(changed)}</pre>"
             lines.append(f"<p><b>{escape(violation.property)}</b>: {escape(violation.sentence)}{fix}</p>")
     more = len(lines) - _MOST_SUMMARIES
     return "\n".join(lines[:_MOST_SUMMARIES]) + (f"\n<p>and {more} more</p>" if more > 0 else "")

@@ -54,9 +54,28 @@ function verdictOf({ scenario, document: failing }, goto) {
         { class: "box fix" },
         h("p", null, h("strong", null, "Fix: "), fix.text),
         fix.line &&
-          h("p", { class: "small" }, `${fix.line.file}:${fix.line.line} `, h("code", null, fix.line.text.trim())),
+          h(
+            "p",
+            { class: "small" },
+            `${fix.line.file}:${fix.line.line} `,
+            !fix.before?.length && !fix.after?.length && h("code", null, fix.line.text.trim()),
+          ),
+        linesOf(fix),
       ),
   ].filter(Boolean);
+}
+
+/** The lines that a fix takes away and adds, as far to the left as they go together. */
+function linesOf({ before = [], after = [] }) {
+  const lines = [...before.map((line) => ["removed", "−", line]), ...after.map((line) => ["added", "+", line])];
+  if (!lines.length) return null;
+  const indents = lines.filter(([, , line]) => line.trim()).map(([, , line]) => line.length - line.trimStart().length);
+  const cut = indents.length ? Math.min(...indents) : 0;
+  return h(
+    "div",
+    { class: "diff code" },
+    lines.map(([sort, mark, line]) => h("div", { class: sort }, h("span", { class: "mark" }, mark), line.slice(cut))),
+  );
 }
 
 /** The list of scenarios, with their violations and properties. */
