@@ -12,6 +12,7 @@ import os
 import queue
 import threading
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -96,13 +97,14 @@ def partial() -> Callable[[bool], bool]:
 
 
 def file_position() -> Callable[[bool], bool]:
-    kept = Path(__file__).open()  # noqa: SIM115
+    kept = os.open(__file__, os.O_RDONLY)
 
     def seen(store: bool) -> bool:
         if store:
-            kept.readline()
-        return kept.tell() > 0
+            os.read(kept, 1)
+        return os.lseek(kept, 0, os.SEEK_CUR) > 0
 
+    weakref.finalize(seen, os.close, kept)
     return seen
 
 
