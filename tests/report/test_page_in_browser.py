@@ -293,10 +293,54 @@ def test_a_long_trace_opens_and_moves(view: Open, tmp_path: Path) -> None:
     file = tmp_path / "large.html"
     file.write_text(page(results_of([large(2000, 500)])), encoding="utf-8")
     shown = view().open(file)
+    assert shown.page.locator(".row").count() < 20
+    shown.press("f")
     assert shown.page.locator(".row").count() == 2000
     shown.press("End")
     shown.wait("location.hash === '#/v1/trace/2000'")
     assert "All objects after this step (500)" in shown.text(".details")
+
+
+def test_a_long_trace_opens_with_the_steps_that_matter(view: Open, tmp_path: Path) -> None:
+    file = tmp_path / "long.html"
+    file.write_text(page(results_of([large(200, 20)])), encoding="utf-8")
+    shown = view().open(file)
+    rows = shown.page.locator(".row[data-step]")
+    numbers = [int(str(rows.nth(at).get_attribute("data-step"))) for at in range(rows.count())]
+    assert {3, 199} < set(numbers)
+    assert len(numbers) < 40
+    assert "34 other steps (5–38)" in shown.text(".rows")
+    assert "show all 200 steps" in shown.text(".toolbar")
+
+
+def test_a_strip_shows_all_steps_of_a_long_trace_and_a_click_goes_there(view: Open, tmp_path: Path) -> None:
+    file = tmp_path / "long.html"
+    file.write_text(page(results_of([large(200, 20)])), encoding="utf-8")
+    shown = view().open(file)
+    assert shown.page.locator(".tick").count() == 200
+    assert shown.page.locator(".tick.culprit").count() == 2
+    box = shown.page.locator(".overview").bounding_box()
+    shown.page.mouse.click(box["x"] + box["width"] * 99.5 / 200, box["y"] + 5)
+    shown.wait("location.hash === '#/v1/trace/100'")
+    assert "Step 100" in shown.text(".details")
+
+
+def test_on_a_phone_the_steps_are_a_list_and_the_diagram_comes_on_demand(view: Open, report: Path) -> None:
+    shown = view(width=390, height=844).open(report)
+    assert shown.page.locator(".picture").count() == 0
+    assert "ports#2 patch ConfigMap default/c" in " ".join(shown.text('.row[data-step="9"]').split())
+    shown.page.click("#picture")
+    assert shown.page.locator(".picture").count() == 1
+
+
+def test_an_actor_that_does_nothing_has_no_lane(view: Open, tmp_path: Path) -> None:
+    document = lost_update()
+    steps = tuple(step for step in document.steps if step.actor != "user")
+    file = tmp_path / "idle.html"
+    file.write_text(page(results_of([replace(document, steps=steps)])), encoding="utf-8")
+    shown = view().open(file)
+    assert "ports#1" in shown.text(".lanes")
+    assert "user" not in shown.text(".lanes")
 
 
 # Virtual time

@@ -27,6 +27,7 @@ _SCRIPTS: Final = (
     "paths",
     "trace",
     "steps",
+    "overview",
     "diagram",
     "details",
     "fields",

@@ -7,7 +7,7 @@ const KEYS = [
   ["PageDown PageUp", "ten steps on, back"],
   ["c", "next step at fault"],
   ["Enter", "unfold the selected steps"],
-  ["f", "fold or unfold all steps that change nothing"],
+  ["f", "fold or unfold the steps that do not matter"],
   ["n p", "next, previous violation"],
   ["1 2 3 4", "trace, fields, compare, explored"],
   ["1 2 … 9 u", "in an interactive page: take the first, second … step, undo the last one"],
@@ -22,6 +22,7 @@ class Page {
     this.root = root;
     this.open = new Set();
     this.showAll = false;
+    this.picture = false;
     this.explorer = data.interactive ? new Explorer(data.interactive) : null;
     this.items = data.scenarios.flatMap((scenario, at) => itemsOf(data, scenario, at));
     this.traces = new Map();
@@ -219,15 +220,25 @@ class Page {
   #tracePanel(item) {
     const { violation, actors } = item.document;
     const trace = this.#trace(item);
+    const width = this.#diagramWidth();
+    const isNarrow = width < NARROW;
+    const choose = (number) => this.go({ step: number });
+    const essential = item.interactive ? null : essentialSteps(trace, violation);
+    this.isHidden = (step) =>
+      !this.showAll &&
+      !violation.culprits.includes(step.number) &&
+      (step.changes_nothing || Boolean(essential && !essential.has(step.number)));
     if (this.selection.step !== null) this.#unfoldAround(trace, this.selection.step);
     this.diagram = new Diagram(trace, {
       actors,
       culprits: violation.culprits,
       cycle: violation.cycle,
       open: this.open,
-      showAll: this.showAll,
-      width: this.#diagramWidth(),
-      choose: (number) => this.go({ step: number }),
+      isHidden: this.isHidden,
+      idle: Boolean(item.interactive),
+      plain: isNarrow && !this.picture,
+      width,
+      choose,
       caption: `Steps of ${violation.property}`,
       unfold: (number) => {
         this.open.add(number);
@@ -241,29 +252,50 @@ class Page {
       "aria-live": "polite",
       tabindex: 0,
     });
-    const hidden = trace.steps.filter((step) => step.changes_nothing).length;
+    const folds = (step) => step.changes_nothing || Boolean(essential && !essential.has(step.number));
+    const hidden = trace.steps.filter((step) => folds(step) && !violation.culprits.includes(step.number));
+    const nothing = hidden.every((step) => step.changes_nothing);
+    this.overview = trace.steps.length > SHORT ? this.#overviewOf(trace, violation, width) : null;
     return h(
       "section",
       { role: "tabpanel", "aria-labelledby": "tab-trace" },
       h(
         "div",
         { class: "toolbar" },
-        hidden > 0 &&
+        hidden.length > 0 &&
           h(
             "label",
             null,
             h("input", { type: "checkbox", id: "show-all", checked: this.showAll, onchange: () => this.#fold() }),
-            `show ${plural(hidden, "step that changes nothing", "steps that change nothing")}`,
+            nothing
+              ? `show ${plural(hidden.length, "step that changes nothing", "steps that change nothing")}`
+              : `show all ${plural(trace.steps.length, "step")}`,
           ),
+        isNarrow &&
+          h("button", { id: "picture", onclick: () => this.#togglePicture() }, this.picture ? "List" : "Diagram"),
         h("span", { class: "muted" }, plural(trace.steps.length, "step"), ". Arrow keys move, ? lists all keys."),
       ),
       h(
         "div",
         { class: "split" },
-        h("div", null, this.diagram.element, legend()),
+        h("div", null, this.overview && this.overview.element, this.diagram.element, !this.diagram.plain && legend()),
         h("div", { class: "aside" }, this.#choices(item), this.details),
       ),
     );
+  }
+
+  /** The strip of all steps; a step that is folded is unfolded where it is chosen. */
+  #overviewOf(trace, { culprits }, width) {
+    const choose = (step) => {
+      this.go({ step });
+      this.show(true);
+    };
+    return new Overview(trace, { culprits, width, choose });
+  }
+
+  #togglePicture() {
+    this.picture = !this.picture;
+    this.show(true);
   }
 
   #choices(item) {
@@ -284,9 +316,9 @@ class Page {
 
   #unfoldAround(trace, number) {
     const at = trace.positions.get(number);
-    if (at === undefined || !trace.steps[at].changes_nothing) return;
+    if (at === undefined || !this.isHidden(trace.steps[at])) return;
     let first = at;
-    while (first > 0 && trace.steps[first - 1].changes_nothing) first -= 1;
+    while (first > 0 && this.isHidden(trace.steps[first - 1])) first -= 1;
     if (first !== at) this.open.add(trace.steps[first].number);
   }
 
@@ -295,10 +327,11 @@ class Page {
     const trace = this.#trace(item);
     const current = trace.steps[trace.positions.get(step)];
     this.diagram.select(step);
+    this.overview?.select(step);
     const folded = step !== null && this.diagram.isFold(step);
     this.details.replaceChildren(
       ...(folded
-        ? [h("p", { id: "details-title" }, "These steps change nothing. Press Enter to show them one by one.")]
+        ? [h("p", { id: "details-title" }, "These steps are folded. Press Enter to show them one by one.")]
         : flat(
             stepDetails(trace, current, {
               culprits: item.document.violation.culprits,

@@ -3,10 +3,15 @@
 const ROW = 38;
 const HEADER = 46;
 
-/** Lanes from left to right. An instance and its cache are a group with one heading. */
-function lanesOf(trace, actors) {
+/** Below this width the diagram is a list of steps, with the picture on demand. */
+const NARROW = 480;
+
+/** Lanes from left to right: those of actors that do something. An instance and its cache are a group with one heading. */
+function lanesOf(trace, actors, { idle }) {
   const lanes = [];
-  for (const name of trace.instances) {
+  const acts = (name) =>
+    idle || trace.steps.some((step) => step.actor === name && !["deliver", "relist"].includes(step.action));
+  for (const name of trace.instances.filter(acts)) {
     lanes.push({ id: name, group: name, label: "code", type: "instance" });
     // A recorded log says nothing of caches.
     if (!trace.kinds.has(name)) continue;
@@ -15,25 +20,27 @@ function lanesOf(trace, actors) {
   lanes.push({ id: "server", group: "API", label: "server", type: "server" });
   const others = actors
     .filter((actor) => actor.type !== "instance" && actor.type !== "server")
-    .map((actor) => actor.name);
+    .map((actor) => actor.name)
+    .filter(acts);
   for (const name of others) lanes.push({ id: name, group: name, label: "", type: "user" });
   return lanes;
 }
 
 class Diagram {
-  constructor(trace, { actors, culprits, cycle, width, open, showAll, choose, unfold, caption }) {
+  constructor(trace, { actors, culprits, cycle, width, open, isHidden, idle, plain, choose, unfold, caption }) {
     this.trace = trace;
     this.culprits = new Set(culprits);
     this.cycle = cycle;
     this.choose = choose;
     this.unfold = unfold;
-    this.lanes = lanesOf(trace, actors);
-    const text = width < 480 ? 160 : Math.max(250, Math.round(width / 2));
+    this.lanes = lanesOf(trace, actors, { idle });
+    this.plain = plain;
+    const text = width < NARROW ? 160 : Math.max(250, Math.round(width / 2));
     this.lane = Math.max(
-      width < 480 ? 27 : 40,
-      Math.min(88, Math.floor((width - (width < 480 ? 52 : 70) - text) / this.lanes.length)),
+      width < NARROW ? 27 : 40,
+      Math.min(88, Math.floor((width - (width < NARROW ? 52 : 70) - text) / this.lanes.length)),
     );
-    this.rows = folded(trace.steps, (step) => showAll || this.culprits.has(step.number), open);
+    this.rows = folded(trace.steps, (step) => isHidden(step) && !this.culprits.has(step.number), open);
     this.rowOf = new Map();
     this.rows.forEach((row, at) => row.steps.forEach((step) => this.rowOf.set(step.number, at)));
     this.element = this.#draw(caption);
@@ -62,6 +69,7 @@ class Diagram {
       },
       this.rows.map((row) => this.#row(row)),
     );
+    if (this.plain) return h("div", { class: "diagram plain" }, this.list);
     const picture = svg(
       "svg",
       { class: "picture", width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
@@ -97,7 +105,10 @@ class Diagram {
   #row({ steps, fold }) {
     const [step] = steps;
     if (fold) {
-      const text = `${plural(steps.length, "step")} that change nothing (${step.number}–${steps.at(-1).number})`;
+      const range = `(${step.number}–${steps.at(-1).number})`;
+      const text = steps.every((folded) => folded.changes_nothing)
+        ? `${plural(steps.length, "step")} that change nothing ${range}`
+        : `${plural(steps.length, "other step")} ${range}`;
       return h(
         "li",
         {
@@ -131,6 +142,7 @@ class Diagram {
         "span",
         { class: "text" },
         h("span", { class: "sr" }, notes),
+        this.plain && h("span", { class: "who" }, step.actor || "user", " "),
         h("span", { class: "main" }, deedOf(step)),
         h("span", { class: "effect" }, effectOf(step)),
       ),
@@ -194,7 +206,7 @@ class Diagram {
       let count = 0;
       const close = (row) => {
         if (!count) return;
-        const width = Math.min(14 + 4 * (count - 1), this.lane - 8, 30);
+        const width = Math.min(8 + 2 * (count - 1), this.lane - 12, 16);
         parts.push(
           svg("rect", {
             class: "behind",
@@ -264,6 +276,7 @@ class Diagram {
     const entry = (this.trace.histories.get(event.object) || []).find(
       (candidate) => candidate.step && candidate.version === event.version,
     );
+    if (!this.lanes.some((lane) => lane.cache === event.cache)) return [];
     const from = entry && this.rowOf.has(entry.step.number) ? this.#y(entry.step.number) : y;
     const target = this.#x(`cache of ${event.cache}`);
     return this.#arrow(this.#x("server"), Math.min(from, y), target, y, "event", "");
@@ -310,6 +323,12 @@ class Diagram {
   // scrollIntoView would also scroll the page.
   #reveal(at) {
     const box = this.element;
+    if (this.plain) {
+      const row = this.list.children[at];
+      if (row.offsetTop < box.scrollTop || row.offsetTop + row.offsetHeight > box.scrollTop + box.clientHeight)
+        box.scrollTop = row.offsetTop - box.clientHeight / 3;
+      return;
+    }
     if (at * ROW < box.scrollTop) box.scrollTop = at * ROW;
     else if ((at + 1) * ROW + HEADER > box.scrollTop + box.clientHeight)
       box.scrollTop = (at + 2) * ROW + HEADER - box.clientHeight;

@@ -191,8 +191,8 @@ function actorsOf(steps, actors) {
   return named;
 }
 
-/** Rows of the diagram: single steps, and runs of steps that change nothing. */
-function folded(steps, keep, open) {
+/** Rows of the diagram: single steps, and runs of hidden steps. */
+function folded(steps, isHidden, open) {
   const rows = [];
   let run = [];
   const flush = () => {
@@ -201,7 +201,7 @@ function folded(steps, keep, open) {
     run = [];
   };
   for (const step of steps) {
-    if (step.changes_nothing && !keep(step)) run.push(step);
+    if (isHidden(step)) run.push(step);
     else {
       flush();
       rows.push({ steps: [step], fold: false });
