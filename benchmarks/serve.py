@@ -50,7 +50,9 @@ class Target:
     url: str
     token: str = ""
     process: subprocess.Popen[bytes] | None = None
+    #: Seconds until it was ready, and seconds of processor time.
     started_in: float = 0.0
+    started_with: float = 0.0
 
     def send(self, method: str, path: str, body: Any = None) -> int:
         """Send one request; its status code."""
@@ -96,7 +98,9 @@ def serving(*options: str) -> Iterator[Target]:
     try:
         with os.fdopen(reading) as ready:
             url = ready.readline().strip()
-        yield Target(url, process=process, started_in=time.perf_counter() - begun)
+        target = Target(url, process=process, started_in=time.perf_counter() - begun)
+        target.started_with = target.processor_time()
+        yield target
     finally:
         process.terminate()
         process.wait()
@@ -220,13 +224,13 @@ def _can_open(files: int) -> bool:
     return True
 
 
-def _start_time() -> float:
+def _start_times() -> tuple[float, float]:
     """From the command to the first answer: the best of some, since the first one may have to compile."""
     times = []
     for _ in range(4):
         with serving() as target:
-            times.append(target.started_in)
-    return min(times)
+            times.append((target.started_in, target.started_with))
+    return min(one for one, _ in times), min(other for _, other in times)
 
 
 def _speed(name: str, target: Target) -> None:
@@ -245,8 +249,9 @@ def main(argv: list[str] | None = None) -> None:
     options = parser.parse_args([] if argv is None else argv)
     print("kontend serve, one process")
     with tempfile.TemporaryDirectory() as directory, serving() as target:
-        start = _start_time()
+        start, processor = _start_times()
         row("start to the first answer", f"{start * 1e3:.0f} ms", "under 500 ms", good=start < 0.5)
+        row("the same in processor time", f"{processor * 1e3:.0f} ms", "under 400 ms", good=processor < 0.4)
         idle = target.memory()
         row("resident memory when idle", f"{idle:.0f} MB", "under 100 MB", good=idle < 100)
         _prepare(target)

@@ -17,8 +17,7 @@ from typing import Any, Final
 
 from kontend.cluster.request import ApiRequest, split_path
 from kontend.cluster.wire.response import ApiResponse
-from kontend.kube.encoding.json_text import MalformedJSON, parse_json
-from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
+from kontend.kube.encoding.json_text import MalformedJSON, MalformedYAML, parse_json, parse_yaml
 from kontend.serve.http.media import JSON_TYPE, encode
 from kontend.serve.requests.exchange import Exchange
 

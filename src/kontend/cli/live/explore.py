@@ -17,7 +17,7 @@ from kontend.cli.live.derived import derive_actions
 from kontend.cli.live.logs import Logs
 from kontend.cli.live.options import ERRORS, parser, setting_of, to_the_end
 from kontend.cli.live.replay import invocation
-from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
+from kontend.kube.encoding.json_text import MalformedYAML, parse_yaml
 from kontend.live.baseline import Baseline, tail_of
 from kontend.live.campaign import Campaign, Options, Progress
 from kontend.live.confirmation import Identity, identity

@@ -18,7 +18,7 @@ from kontend.cluster.startup.seed import empty_state
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties.expressions import property_of
 from kontend.explore.properties.property import Property
-from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
+from kontend.kube.encoding.json_text import MalformedYAML, parse_yaml
 from kontend.live.baseline import Unusable
 from kontend.live.gate.plan import BadPlan
 from kontend.live.process.command import Command, places_in

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors
@@ -33,7 +34,7 @@ from kontend.cluster.state import State
 from kontend.safe_files import write_private
 from kontend.serve.credentials.identity import BadToken, Tokens
 from kontend.serve.credentials.kubeconfig import kubeconfig
-from kontend.serve.credentials.signing_key import signing_key
+from kontend.serve.credentials.signing_key import LaterKey, signing_key
 from kontend.serve.server import Server
 from kontend.serve.storage.store import Store, StoreError
 from kontend.serve.webhooks import BadService, parse_services
@@ -267,8 +268,7 @@ def _interpreter_for_a_server() -> Iterator[None]:
     sys.setrecursionlimit(max(recursion, 10_000))
     # The loop waits this long at most, each time, for a thread that carries out a costly request.
     sys.setswitchinterval(0.0005)
-    # Nothing that exists now will ever be garbage; what comes later mostly dies young.
-    gc.collect()
+    # Next to nothing that exists now will ever be garbage; what comes later mostly dies young.
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
     try:
@@ -356,7 +356,7 @@ async def _until_stopped(
 
 def _configure(server: Server, options: argparse.Namespace, tokens: Tokens, url: str) -> None:
     """Tell the API server what the command line says."""
-    signer = signing_key(Path(options.data, "tls") if options.data else None)
+    signer = LaterKey(partial(signing_key, Path(options.data, "tls") if options.data else None))
     plugins = {SERVICE_ACCOUNT} if options.controllers else set()
     settings = Settings(
         rbac=options.rbac,

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from kontend.cluster.startup.seed import resource_of, seed
 from kontend.cluster.state import State
-from kontend.kube.encoding.json_text import MalformedJSON, parse_json
-from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
+from kontend.kube.encoding.json_text import MalformedJSON, MalformedYAML, parse_json, parse_yaml
 from kontend.kube.errors import ApiError
 from kontend.kube.meta.names import Key, kind_of
 

@@ -27,6 +27,10 @@ _NOT_UTF8: Final = re.compile("[\udc80-\udcff]")
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 
 
+class MalformedYAML(BadRequest):
+    """A text that is not YAML, or YAML that cannot become JSON; the message is the server's."""
+
+
 class MalformedJSON(BadRequest):
     """A text that is not JSON; the message is the one Go's decoder has for it."""
 

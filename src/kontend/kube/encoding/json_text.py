@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.kube.encoding.json_syntax import MAX_DEPTH, MalformedJSON, read
-from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
+from kontend.kube.encoding.json_syntax import MAX_DEPTH, MalformedJSON, MalformedYAML, read
 from kontend.kube.errors import BadRequest
 from kontend.kube.field_errors import go_quote
 
@@ -56,6 +55,13 @@ def parse_json(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[
     if find_duplicates and _may_repeat_keys(raw, value):
         return read(raw)
     return value, []
+
+
+def parse_yaml(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[str]]:
+    """The value of the first document in ``raw``, and the server's complaint (at most one) about repeated keys."""
+    from kontend.kube.encoding import yaml_text  # PyYAML takes a tenth of a second to import, and few bodies are YAML
+
+    return yaml_text.parse_yaml(raw, find_duplicates=find_duplicates)
 
 
 def _may_repeat_keys(raw: bytes, value: Any) -> bool:

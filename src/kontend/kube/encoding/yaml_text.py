@@ -15,8 +15,7 @@ from typing import Any, Final
 import orjson
 import yaml
 
-from kontend.kube.encoding.json_syntax import MAX_DEPTH
-from kontend.kube.errors import BadRequest
+from kontend.kube.encoding.json_syntax import MAX_DEPTH, MalformedYAML
 from kontend.kube.field_errors import go_float, go_quote
 
 _PLAIN: Final = "!plain"
@@ -41,10 +40,6 @@ _WORDS: Final[dict[str, Any]] = {
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
 }
-
-
-class MalformedYAML(BadRequest):
-    """A text that is not YAML, or YAML that cannot become JSON; the message is the server's."""
 
 
 # The C parser has the messages that the server has; the other one is the fallback where it was not built.

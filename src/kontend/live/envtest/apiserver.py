@@ -6,8 +6,6 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +15,7 @@ from kontend.cluster.startup.bootstrap import bootstrap
 from kontend.cluster.startup.seed import empty_state
 from kontend.live.envtest.flags import BadFlags, Flags
 from kontend.serve.credentials.identity import Tokens
-from kontend.serve.credentials.signing_key import RsaKey, signing_key
+from kontend.serve.credentials.signing_key import LaterKey, RsaKey, signing_key
 from kontend.serve.credentials.tls import Certificates
 from kontend.serve.server import Server
 
@@ -81,38 +79,7 @@ def _signer(flags: Flags) -> Signer:
             return signing_key()
         return key
 
-    return _LaterKey(make)
-
-
-class _LaterKey:
-    """A key that is made when it is first needed: to make one takes longer than to bootstrap the server."""
-
-    algorithm: str
-    key_id: str
-
-    def __init__(self, make: Callable[[], Signer]) -> None:
-        self._make = make
-
-    @cached_property
-    def _key(self) -> Signer:
-        return self._make()
-
-    def __getattr__(self, name: str) -> str:
-        if name not in ("algorithm", "key_id"):
-            raise AttributeError(name)
-        return str(getattr(self._key, name))
-
-    def sign(self, data: bytes) -> bytes:
-        """Return the signature of ``data``."""
-        return self._key.sign(data)
-
-    def verify(self, data: bytes, signature: bytes) -> bool:
-        """Return whether a signature is this key's."""
-        return self._key.verify(data, signature)
-
-    def public_keys(self) -> list[dict[str, str]]:
-        """Return the public keys."""
-        return self._key.public_keys()
+    return LaterKey(make)
 
 
 def _stopped(parent: int) -> asyncio.Event:

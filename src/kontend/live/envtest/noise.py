@@ -19,7 +19,7 @@ import xxhash
 
 from kontend.cluster.state import State
 from kontend.cluster.wire.response import ApiResponse
-from kontend.kube.encoding.yaml_text import MalformedYAML, parse_yaml
+from kontend.kube.encoding.json_text import MalformedYAML, parse_yaml
 from kontend.kube.errors import ApiError
 from kontend.live.gate.call import LEASES, Call, describe, is_locked
 from kontend.live.gate.decisions import Decisions

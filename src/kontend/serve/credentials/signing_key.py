@@ -11,6 +11,7 @@ import hmac
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -105,6 +106,37 @@ class RsaKey:
         numbers = self._key.public_key().public_numbers()
         key = {"use": "sig", "kty": "RSA", "kid": self.key_id, "alg": self.algorithm}
         return [{**key, "n": _number(numbers.n), "e": _number(numbers.e)}]
+
+
+class LaterKey:
+    """A key that is made when it is first needed: to make one takes longer than to bootstrap the server."""
+
+    algorithm: str
+    key_id: str
+
+    def __init__(self, make: Callable[[], Signer]) -> None:
+        self._make = make
+
+    @cached_property
+    def _key(self) -> Signer:
+        return self._make()
+
+    def __getattr__(self, name: str) -> str:
+        if name not in ("algorithm", "key_id"):
+            raise AttributeError(name)
+        return str(getattr(self._key, name))
+
+    def sign(self, data: bytes) -> bytes:
+        """Return the signature of ``data``."""
+        return self._key.sign(data)
+
+    def verify(self, data: bytes, signature: bytes) -> bool:
+        """Return whether a signature is this key's."""
+        return self._key.verify(data, signature)
+
+    def public_keys(self) -> list[dict[str, str]]:
+        """Return the public keys."""
+        return self._key.public_keys()
 
 
 def _new_rsa_key() -> bytes:
