@@ -27,6 +27,12 @@ class BuiltIn(Controller):
     """A controller that writes under the name of the program that it is a part of."""
 
     manager: ClassVar[str] = "kube-controller-manager"
+    runs_in: ClassVar[str] = manager
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "runs_in" not in cls.__dict__:
+            cls.runs_in = cls.manager
 
     async def reconcile(self, request: Request, api: Api) -> Result | None:
         """Reconciles one object."""

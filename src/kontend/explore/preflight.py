@@ -136,11 +136,6 @@ def resolved_controllers(scenario: Scenario, cluster: Cluster) -> list[Controlle
                 f"controllers[{index}]: expected a Controller or the name of a built-in one, found {controller!r}{hint}"
             )
             raise BadScenario(message, scenario.line)
-    names = [controller.name for controller in controllers]
-    for name in scenario.bounds.instances:
-        if name not in names:
-            message = f"Bounds(instances=...): {not_among('controller', name, sorted(names))}"
-            raise BadScenario(message, scenario.bounds.line)
     return controllers
 
 

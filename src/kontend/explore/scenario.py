@@ -62,7 +62,8 @@ class Bounds:
 
     #: The number of events that a view of an instance may be behind, for each kind.
     lag: int = 1
-    #: The number of instances of each controller that run at once, each with its own views and queue.
+    #: The number of instances of each controller that run at once, each with its own queue. Those of one process
+    #: share its views, and there are as many of each.
     concurrent: int = 1
     #: The same for single controllers, by their names.
     instances: Mapping[str, int] = field(default_factory=dict, hash=False)
@@ -207,6 +208,8 @@ class Scenario:
     reductions: Reductions = field(default_factory=Reductions)
     #: Further users, who act independently.
     writers: Sequence[Writer] = ()
+    #: Processes by their names, each with the names of its controllers; the others run where they are deployed.
+    processes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     line: SourceLocation | None = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -146,7 +146,7 @@ class Session:
                 further.take(earlier)
             violates = tuple(str(name) for name in further.violations if name not in walk.violations)
         key = model.key(transition.world)
-        instance = model.names[step.instance] if 0 <= step.instance < len(model.names) else "user"
+        instance = model.layout.actor(step) or "user"
         returns_to = keys.index(key) if key in keys else None
         return Choice(instance, step.action, transition.line, transition.cost, returns_to, violates)
 
@@ -162,7 +162,7 @@ class Session:
             self._explanation(model, walk),
             steps,
             actors=(
-                *(Actor(name, "instance") for name in model.names),
+                *(Actor(name, "instance") for name in model.layout.actors()),
                 *(Actor(name, "user") for name in dict.fromkeys(user.name for user in self._scenario.everybody())),
                 Actor("server", "server"),
             ),

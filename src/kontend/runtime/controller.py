@@ -87,6 +87,8 @@ class Controller:
     max_concurrent: ClassVar[int] = 1
     #: Attributes that a reconcile keeps from one run to the next.
     memory: ClassVar[Sequence[str]] = ()
+    #: The process that it is deployed in: the controllers of one process share a cache, and crash together.
+    runs_in: ClassVar[str] = "operator"
     #: The name in logs and metrics, and the field manager of its writes; the class name unless given.
     name: ClassVar[str] = ""
 

@@ -14,7 +14,7 @@ from kontend.cluster.cluster import Cluster
 from kontend.cluster.state import Change, State
 from kontend.explore import Action, Bounds, Scenario, Verdict, check, create, delete, update
 from kontend.explore.model.model import Model
-from kontend.explore.model.state.world import InFlight, MetVersion
+from kontend.explore.model.state.process import InFlight, MetVersion
 from kontend.explore.program.driven import Start
 from kontend.explore.program.progress import Progress
 from kontend.explore.program.tree import Node

@@ -29,6 +29,7 @@ class ClusterRoleAggregation(BuiltIn):
 
     name = "clusterrole-aggregation-controller"
     manager = "clusterrole-aggregation-controller"
+    runs_in = BuiltIn.runs_in
     kind = CLUSTER_ROLES
     watches: ClassVar[Mapping[str, Mapper]] = {CLUSTER_ROLES: _aggregated}
 

@@ -141,7 +141,7 @@ class _Explaining:
             steps=steps,
             schedule=tuple(dump_schedule(violation.schedule)),
             actors=(
-                *(Actor(name, "instance") for name in self._model.names),
+                *(Actor(name, "instance") for name in self._model.layout.actors()),
                 *(Actor(name, "user") for name in dict.fromkeys(user.name for user in scenario.everybody())),
                 Actor("server", "server"),
             ),

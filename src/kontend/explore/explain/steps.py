@@ -9,7 +9,8 @@ from kontend.cluster.state import Change, Version
 from kontend.explore.explain.fields import content_of, field_changes, named, number_of, object_name
 from kontend.explore.explain.lines import SourceLines
 from kontend.explore.explain.trail import Part, Reconcile, Seen, Taken, Trail, target_of
-from kontend.explore.model.state.world import NOT_STARTED, World
+from kontend.explore.model.state.process import NOT_STARTED
+from kontend.explore.model.state.world import World
 from kontend.explore.model.views.cached_reads import viewed
 from kontend.kube.meta.names import Key
 from kontend.report.document import Call, Delivered, Read, Step, Write, hash_of
@@ -125,15 +126,15 @@ class StepWriter:
 
     def _delivered(self, trail: Trail, before: World, after: World) -> Iterator[Delivered]:
         """The events that reached a cache in a step."""
-        for index, instance in enumerate(after.instances):
-            for at, kind in enumerate(trail.model.kinds[index][: len(instance.views)]):
-                resource = trail.model.resources[index][at]
-                old, new = before.instances[index].view(at), instance.view(at)
+        for place, process in enumerate(after.processes):
+            layout = trail.model.layout.processes[place]
+            for at, kind in enumerate(layout.kinds[: len(process.views)]):
+                old, new = before.processes[place].view(at), process.view(at)
                 if old == new:
                     continue
-                for key, version, number in _moved(before, after, index, at, resource):
+                for key, version, number in _moved(before, after, layout.indexes[0], at, layout.resources[at]):
                     yield Delivered(
-                        trail.model.names[index],
+                        layout.name,
                         named(kind, key),
                         number_of(number),
                         self._kept(version) if version is not None else None,
@@ -144,6 +145,7 @@ def _quiet_steps(trail: Trail) -> set[int]:
     """The numbers of steps without effect: of no-op reconciles, and deliveries that only they see."""
     quiet: set[int] = set()
     awaited: set[int] = set()
+    places = trail.model.layout.places
     for taken in reversed(trail.steps):
         index = taken.step.instance
         if taken.reconcile is not None:
@@ -152,8 +154,8 @@ def _quiet_steps(trail: Trail) -> set[int]:
             if _is_no_op(trail, taken.reconcile):
                 quiet.update(taken.reconcile.steps)
             else:
-                awaited.add(index)
-        elif taken.step.action == "deliver" and index not in awaited and not taken.transition.cost:
+                awaited.add(places[index][0])
+        elif taken.step.action == "deliver" and places[index][0] not in awaited and not taken.transition.cost:
             quiet.add(taken.number)
     return quiet
 
@@ -191,7 +193,7 @@ def _moved(
     before: World, after: World, index: int, at: int, resource: str
 ) -> Iterator[tuple[Key, Version | None, int]]:
     """The objects that a view shows otherwise than before, with the resourceVersion of the change."""
-    old, new = before.instances[index].view(at), after.instances[index].view(at)
+    old, new = before.process(index).view(at), after.process(index).view(at)
     if old != NOT_STARTED and new > old:
         for change in after.state.changes_since(old, resource):
             if change.resource_version <= new:

@@ -15,7 +15,8 @@ import orjson
 from kontend.cluster.startup.seed import UnknownKind
 from kontend.cluster.state import Change, Objects, Version
 from kontend.explore.model.model import Model
-from kontend.explore.model.state.world import NOT_STARTED, InFlight, MetVersion, World
+from kontend.explore.model.state.process import NOT_STARTED, InFlight, MetVersion
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step, Transition
 from kontend.explore.model.views.cached_reads import viewed
 from kontend.explore.problems import BadScenario
@@ -128,9 +129,8 @@ class Trail:
 
     def actor_of(self, step: Step) -> str:
         """The name of the instance or of the user that takes a step."""
-        if 0 <= step.instance < len(self.model.names):
-            return self.model.names[step.instance]
-        return self.model.layout.users[step.at].name if step.action == "act" else "server"
+        name = self.model.layout.actor(step)
+        return name or (self.model.layout.users[step.at].name if step.action == "act" else "server")
 
     def take(self, step: Step) -> Taken:
         """Take one more step."""
@@ -157,9 +157,9 @@ class Trail:
 
     def would_see(self, seen: Seen, world: World, index: int) -> dict[Key, Version | None]:
         """The versions that the same read would return in a state, with views that are up to date."""
-        model, instance, state = self.model, world.instances[index], world.state
-        current = tuple(NOT_STARTED if view == NOT_STARTED else state.resource_version for view in instance.views)
-        fresh = world.with_instance(index, instance.changed(views=current, own=()))
+        model, process, state = self.model, world.process(index), world.state
+        current = tuple(NOT_STARTED if view == NOT_STARTED else state.resource_version for view in process.views)
+        fresh = world.with_process(world.places[index][0], process.changed(views=current, own=()))
         response = model.response(fresh, index, seen.in_flight, seen.at)
         return _versions(seen.call, response, state.objects(seen.resource))
 
@@ -224,7 +224,7 @@ class Trail:
         position = world.state.resource_version
         if call.cached and not call.subresource and call.kind in model.kinds[index]:
             at = model.kinds[index].index(call.kind)
-            view = world.instances[index].view(at)
+            view = world.process(index).view(at)
             undelivered = world.undelivered(index, at, resource)
             if view != NOT_STARTED and undelivered:
                 objects = viewed(world, index, at, resource)

@@ -1,4 +1,4 @@
-"""The local states of one instance: everywhere it may have come without anybody else noticing.
+"""The local states of one process: everywhere it may have come without anybody else noticing.
 
 Deliveries to its views, starts, reads and refused writes change nothing but the instance itself. What they lead to
 depends on the instance and on the cluster alone, so the local states of one instance combine with those of every other.
@@ -62,13 +62,13 @@ class Effort:
 
 
 class LocalStates:
-    """The local states of one instance within a set of states. They grow while sets are searched."""
+    """The local states of one process within a set of states. They grow while sets are searched."""
 
     __slots__ = ("certain", "idle", "numbers", "restless", "successors", "worlds")
 
     def __init__(self) -> None:
         self.numbers: dict[bytes, int] = {}
-        #: For each member, a state that it belongs to, with its own history; the other instances there do not count.
+        #: For each member, a state that it belongs to, with its own history; the other processes there do not count.
         self.worlds: list[World] = []
         #: For each member that was expanded, the members that it becomes by one step that is certain and no fault.
         self.successors: list[tuple[int, ...]] = []
@@ -100,33 +100,35 @@ class LocalStates:
 
 
 class LocalStep(NamedTuple):
-    """A step of one instance, or several that are taken as one."""
+    """A step of one process, or several that are taken as one."""
 
     world: World
     writes: tuple[Write, ...]
     failure: Failure | None
+    #: The instance that takes the last of them.
+    instance: int
     #: It need not be taken, however long a run goes on.
     is_optional: bool = False
-    #: It can be taken whatever the other instances do.
+    #: It can be taken whatever the other processes do.
     is_certain: bool = True
     #: It is a timer that fires.
     is_timer: bool = False
 
 
-def steps_of(macro_steps: MacroSteps, world: World, index: int) -> Iterator[LocalStep]:
-    """The steps of an instance, as macro-steps where they are reduced."""
+def steps_of(macro_steps: MacroSteps, world: World, number: int) -> Iterator[LocalStep]:
+    """The steps of a process, as macro-steps where they are reduced."""
     model = macro_steps.model
-    if macro_steps.is_reduced(world, index):
-        macros = macro_steps.of_instance(world, index)
+    if macro_steps.is_reduced(world, number):
+        macros = macro_steps.of_process(world, number)
     else:
         origin = MacroStep(world)
-        macros = [origin.then(step, model.next(world, step)) for step in model.steps_of_instance(world, index)]
+        macros = [origin.then(step, model.next(world, step)) for step in model.steps_of_process(world, number)]
     for macro in macros:
         first = macro.steps[0]
         if len(macro.steps) == 1 and first.action == "timer" and isinstance(first.subject, Key):
-            yield from _firing(model, world, index, first.subject)
+            yield from _firing(model, world, first.instance, first.subject)
         else:
-            yield LocalStep(macro.world, macro.writes, macro.failure, macro.is_optional)
+            yield LocalStep(macro.world, macro.writes, macro.failure, macro.steps[-1].instance, macro.is_optional)
 
 
 def _firing(model: Model, world: World, index: int, request: Key) -> Iterator[LocalStep]:
@@ -139,13 +141,13 @@ def _firing(model: Model, world: World, index: int, request: Key) -> Iterator[Lo
     late = model.timers.fired(world, index, request, is_early=False)
     seconds = model.timers.seconds(world, index, request)
     is_certain = early.issued_sum == late.issued_sum or not model.timers.is_idle(world, index, seconds)
-    yield LocalStep(early, (), None, is_certain=is_certain, is_timer=True)
+    yield LocalStep(early, (), None, index, is_certain=is_certain, is_timer=True)
     if not is_certain:
-        yield LocalStep(late, (), None, is_certain=False, is_timer=True)
+        yield LocalStep(late, (), None, index, is_certain=False, is_timer=True)
 
 
 def is_local(before: World, after: World) -> bool:
-    """Nothing has changed but one instance."""
+    """Nothing has changed but one process."""
     return (
         after.state is before.state
         and after.issued_sum == before.issued_sum

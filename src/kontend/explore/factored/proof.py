@@ -25,12 +25,12 @@ from kontend.explore.factored.local_states import Effort, LocalStates, LocalStep
 from kontend.explore.factored.settling import Ways, show_settling
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.canonical import final_form
-from kontend.explore.model.state.world import Instance, World
+from kontend.explore.model.state.process import Instance, Process
+from kontend.explore.model.state.world import World
 from kontend.explore.properties.judge import Judge
 from kontend.explore.properties.leaks import Leaks
 from kontend.explore.reduction.macro_step import MacroStep, Write
 from kontend.explore.reduction.macro_steps import MacroSteps
-from kontend.kube.meta.names import Key
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ class Prover:
         if initial.budget.handovers or not self._model.uuids.are_independent:
             raise Unprovable  # a late write would need a history of its own
         number = self._number(initial)
-        for index in range(len(initial.instances)):
+        for index in range(len(initial.processes)):
             self._add(number, index, _alone(initial, index))
 
     # Sets
@@ -142,7 +142,7 @@ class Prover:
             if world.size > self._most_objects:
                 raise Unprovable
             number = self._numbers[key] = len(self._sets)
-            self._sets.append(_Set(world, reserve, len(world.instances)))
+            self._sets.append(_Set(world, reserve, len(world.processes)))
             self._act(number)
         return number
 
@@ -162,7 +162,7 @@ class Prover:
         state_set = self._sets[number]
         members = state_set.instances[index]
         count = len(members.worlds)
-        member = members.add(self._model.layout.keys.of_instance(world, index), world)
+        member = members.add(self._model.layout.keys.of_process(world, index), world)
         if member == count:
             self._wait(number)
         return member
@@ -212,7 +212,7 @@ class Prover:
                     reached.append(successor)
                 continue
             self._proof.steps += 1
-            self._judge_writes(step.writes, index)
+            self._judge_writes(step.writes, step.instance)
             self._leave(number, index, member, step)
         members.successors.append(tuple(reached))
         self._effort.spend_on_runs(sum(len(program.ids) for program in model.programs))
@@ -258,11 +258,11 @@ class Prover:
         if state is None:
             return
         if state is world.state:
-            self._add(passage.target, index, _within(passage.after, state, world))
+            self._add(passage.target, index, world.within(passage.after, state))
             return
         for delivered in self._macro_steps.before_push(world, index, passage.changes):
-            moved = _within(passage.after, state, delivered)
-            self._add(passage.target, index, self._model.delivery.pushed_instance(moved, index))
+            moved = delivered.within(passage.after, state)
+            self._add(passage.target, index, self._model.delivery.pushed_process(moved, index))
 
     def _replayed(self, passage: _Passage, world: World) -> State | None:
         """The cluster of a local state after the step; None where that leaves other faults than the target has."""
@@ -275,7 +275,7 @@ class Prover:
                 state, _ = state.write(change.resource, change.key, new.body, new.managed, settled=new.settled)
         if after.registry is not before.registry:
             state = state.replace(registry=after.registry)
-        reserve = self._model.faults.reserve(_within(passage.after, state, world))
+        reserve = self._model.faults.reserve(world.within(passage.after, state))
         return state if reserve == self._sets[passage.target].reserve else None
 
     # Judging
@@ -306,22 +306,11 @@ class Prover:
 
 
 def _alone(world: World, index: int) -> World:
-    """A state in which all instances but one see nothing and do nothing."""
-    nothing: frozenset[Key] = frozenset()
-    idle = Instance((), nothing, nothing, (), b"")
-    return world.with_instances(tuple(instance if at == index else idle for at, instance in enumerate(world.instances)))
-
-
-def _within(after: World, state: State, world: World) -> World:
-    """A state that agrees with another one in all but its instances, and the history of its cluster."""
-    return World(
-        state,
-        world.instances,
-        after.acted,
-        after.objects,
-        after.masked,
-        after.issued,
-        after.issued_sum,
-        after.budget,
-        after.late,
+    """A state in which all processes but one see nothing and do nothing."""
+    idle = Instance(frozenset(), frozenset(), (), b"")
+    return world.with_processes(
+        tuple(
+            process if at == index else Process((), (idle,) * len(process.instances))
+            for at, process in enumerate(world.processes)
+        )
     )

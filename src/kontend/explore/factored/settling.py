@@ -9,14 +9,14 @@ from kontend.explore.factored.local_states import LocalStates, Unprovable
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """The ways of one instance on from a set."""
+    """The ways of one process on from a set."""
 
     #: For each local state: whether it can come to rest, the sets it leads to, and those once all others are idle.
     of_members: tuple[tuple[bool, frozenset[int], frozenset[int]], ...]
     has_timers: bool
 
     @classmethod
-    def of(cls, members: LocalStates, index: int, quiet: list[bool]) -> Ways:
+    def of(cls, members: LocalStates, number: int, quiet: list[bool]) -> Ways:
         """The ways of all members, each different one once."""
         rests = list(quiet)
         certain = [set(members.certain.get(at, ())) for at in range(len(rests))]
@@ -33,7 +33,8 @@ class Ways:
                             reached[at] |= reached[successor]
                             changed = True
         ways = zip(rests, map(frozenset, certain), map(frozenset, idle), strict=True)
-        return cls(tuple(dict.fromkeys(ways)), any(world.instances[index].timers for world in members.worlds))
+        has_timers = any(instance.timers for world in members.worlds for instance in world.processes[number].instances)
+        return cls(tuple(dict.fromkeys(ways)), has_timers)
 
     def can_settle(self, shown: set[int], *, others_have_timers: bool) -> bool:
         """Every local state can come to rest, or leads to a set that was shown, if all others are at rest."""

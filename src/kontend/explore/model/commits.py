@@ -11,7 +11,8 @@ from kontend.explore.model.outcome import Outcome
 from kontend.explore.model.part import Part
 from kontend.explore.model.state.canonical import masked_digest
 from kontend.explore.model.state.key import issued_after, sum_after
-from kontend.explore.model.state.world import OwnWrite, World
+from kontend.explore.model.state.process import OwnWrite
+from kontend.explore.model.state.world import World
 from kontend.explore.model.views.delivery import Delivery
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
@@ -95,17 +96,7 @@ class Commits:
                 count = issued.get(label) or 0
                 issued_sum = issued_after(issued_sum, label, count, count + 1)
                 issued = issued.insert(label, count + 1)
-            world = World(
-                written.state,
-                world.instances,
-                world.acted,
-                written.objects,
-                written.masked,
-                issued,
-                issued_sum,
-                world.budget,
-                world.late,
-            )
+            world = world.written(written.state, written.objects, written.masked, issued, issued_sum)
         if outcome.own is not None and call is not None and self._guards_reads:
             world = self._remembered(world, index, call, *outcome.own)
         if not outcome.writes:
@@ -113,18 +104,18 @@ class Commits:
         return Committed(*self._delivery.pushed(world), changes)
 
     def _remembered(self, world: World, index: int, call: Call, key: Key, uid: str) -> World:
-        """The state after an instance has noted a write of its own, for the guard on reads."""
-        instance = world.instances[index]
+        """The state after a process has noted a write of its own, for the guard on reads."""
+        process = world.process(index)
         kinds = self._layout.kinds[index]
         if call.kind not in kinds:
             return world
         at = kinds.index(call.kind)
         version = world.state.find(self._layout.resources[index][at], key)
         number = version.resource_version if version is not None else world.state.resource_version
-        if instance.view(at) < 0 or instance.view(at) >= number:
+        if process.view(at) < 0 or process.view(at) >= number:
             return world
         others = tuple(
-            write for write in instance.own if uid or write.uid or (write.kind, write.key) != (call.kind, key)
+            write for write in process.own if uid or write.uid or (write.kind, write.key) != (call.kind, key)
         )
         own = (*others, OwnWrite(call.kind, key, number, uid))
-        return world.with_instance(index, instance.changed(own=own))
+        return world.with_process(self._layout.places[index][0], process.changed(own=own))

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kontend.cluster.cluster import Cluster
 from kontend.explore.model.knowledge import Knowledge
 from kontend.explore.model.server import Server
 from kontend.explore.model.state.key import Group, Keys
+from kontend.explore.model.state.process import ProcessLayout
+from kontend.explore.model.state.world import Places
+from kontend.explore.model.step import OF_PROCESSES, Step
 from kontend.explore.preflight import check_memory, resolved_controllers
+from kontend.explore.processes import Deployed, copies_of, deployed
 from kontend.explore.program.symbols import Assumption
 from kontend.explore.program.tree import Program
 from kontend.explore.scenario import Scenario
+from kontend.runtime.controller import Controller
 
 
 class Layout:
@@ -32,40 +39,75 @@ class Layout:
         self.kinds: list[list[str]] = []
         #: The kinds that controllers declare.
         self.declared_kinds: list[tuple[str, ...]] = []
+        #: The views of these kinds.
+        self.declared: list[list[int]] = []
         self.resources: list[list[str]] = []
+        #: The processes: each is one copy.
+        self.processes: list[ProcessLayout] = []
+        #: For each instance, its process and its position there.
+        self.places: Places = ()
         groups: list[Group] = []
-        bounds = scenario.bounds
-        for number, controller in enumerate(resolved_controllers(scenario, cluster)):
-            check_memory(scenario, controller)
-            many = bounds.instances.get(controller.name, bounds.concurrent)
-            program = Program(
-                controller,
-                scenario.guards,
-                knowledge.is_namespaced,
-                number,
-                self.assumptions,
-                knowledge.watched[number],
-            )
-            # Instances of one controller share these lists.
-            kinds = list(controller.kinds)
-            resources = [self.server.resource(cluster.state, kind).key for kind in kinds]
+        controllers = resolved_controllers(scenario, cluster)
+        programs = [self._program(number, controller) for number, controller in enumerate(controllers)]
+        for process in deployed(scenario, controllers):
+            first = len(self.processes)
+            self._add_process(process, [programs[number] for number in process.controllers], cluster)
+            if scenario.reductions.symmetry:
+                groups.append(Group(first, first + process.copies))
+            else:
+                groups += [Group(at, at + 1) for at in range(first, first + process.copies)]
+        self.keys = Keys(groups, self.processes, exact=self.is_exact)
+
+    def _program(self, number: int, controller: Controller) -> Program:
+        check_memory(self.scenario, controller)
+        return Program(
+            controller,
+            self.scenario.guards,
+            self.knowledge.is_namespaced,
+            number,
+            self.assumptions,
+            self.knowledge.watched[number],
+        )
+
+    def _add_process(self, process: Deployed, programs: Sequence[Program], cluster: Cluster) -> None:
+        """Add all copies of a process. They share the list of kinds."""
+        controllers = [program.controller for program in programs]
+        kinds = list(dict.fromkeys(kind for controller in controllers for kind in controller.kinds))
+        resources = [self.server.resource(cluster.state, kind).key for kind in kinds]
+        names = [copies_of(controller.name, process.copies) for controller in controllers]
+        for copy, name in enumerate(copies_of(process.title(controllers), process.copies)):
             first = len(self.names)
-            for count in range(1, many + 1):
-                self.names.append(f"{controller.name}#{count}" if many > 1 else controller.name)
+            self.places += tuple((len(self.processes), position) for position in range(len(programs)))
+            self.processes.append(
+                ProcessLayout(name, range(first, first + len(programs)), kinds, resources, len(kinds))
+            )
+            for position, program in enumerate(programs):
+                self.names.append(names[position][copy])
                 self.programs.append(program)
                 self.kinds.append(kinds)
-                self.declared_kinds.append(controller.kinds)
+                self.declared_kinds.append(program.controller.kinds)
+                self.declared.append([kinds.index(kind) for kind in program.controller.kinds])
                 self.resources.append(resources)
-            if scenario.reductions.symmetry:
-                groups.append(Group(first, first + many))
-            else:
-                groups += [Group(at, at + 1) for at in range(first, first + many)]
-        self.keys = Keys(groups, self.kinds, self.resources, exact=self.is_exact)
 
     def siblings(self, index: int) -> list[int]:
         """The instances of the controller of an instance, itself included."""
         return [other for other, program in enumerate(self.programs) if program is self.programs[index]]
 
-    def declared(self, index: int) -> int:
-        """The number of kinds that the controller of an instance declares; they come first."""
-        return len(self.declared_kinds[index])
+    def actor(self, step: Step) -> str:
+        """The name of the instance that takes a step, or of the process for one that concerns all of it.
+
+        Empty for other steps.
+        """
+        if not 0 <= step.instance < len(self.names):
+            return ""
+        if step.action in OF_PROCESSES:
+            return self.processes[self.places[step.instance][0]].name
+        return self.names[step.instance]
+
+    def actors(self) -> list[str]:
+        """The names of all instances and processes."""
+        return list(dict.fromkeys([*self.names, *(process.name for process in self.processes)]))
+
+    def first(self, number: int) -> int:
+        """The first instance of a process: it stands for it in steps."""
+        return self.processes[number].indexes[0]

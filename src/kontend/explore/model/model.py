@@ -27,7 +27,8 @@ from kontend.explore.model.similarity import Similarity
 from kontend.explore.model.state.budget import Budget
 from kontend.explore.model.state.canonical import masked_digest
 from kontend.explore.model.state.key import sum_of
-from kontend.explore.model.state.world import InFlight, Instance, World
+from kontend.explore.model.state.process import InFlight
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step, Transition
 from kontend.explore.model.uuids import Uuids
 from kontend.explore.model.views.delivery import Delivery
@@ -114,6 +115,7 @@ class Model:
         world = World(
             state,
             (),
+            self.layout.places,
             (0,) * len(self.layout.users),
             sum_of(state, self.layout.keys.digest),
             sum_of(state, masked_digest),
@@ -121,20 +123,7 @@ class Model:
             0,
             Budget.of(self.scenario.bounds),
         )
-        idle = tuple(
-            Instance(
-                tuple(state.resource_version for _ in program.controller.kinds),
-                frozenset(),
-                frozenset(),
-                (),
-                program.initial_memory,
-            )
-            for program in self.programs
-        )
-        world = world.with_instances(idle)
-        return world.with_instances(
-            tuple(instance.changed(queue=self.delivery.listed(world, index)) for index, instance in enumerate(idle))
-        )
+        return self.faults.all_started(world)
 
     def key(self, world: World) -> bytes:
         """The key of a state."""
@@ -147,8 +136,8 @@ class Model:
         if self.is_stuck(world):
             return []
         steps: list[Step] = []
-        for index in range(len(world.instances)):
-            self._add_steps(world, index, steps)
+        for number in range(len(world.processes)):
+            self._add_steps(world, number, steps)
         if self.layout.users:
             steps += self.users.steps(world)
         steps += self.late_steps(world)
@@ -156,27 +145,32 @@ class Model:
             steps += self.faults.steps(world)
         return steps
 
-    def steps_of_instance(self, world: World, index: int) -> list[Step]:
-        """Those of one instance. They depend on no other instance."""
+    def steps_of_process(self, world: World, number: int) -> list[Step]:
+        """Those of one process. They depend on no other process."""
         steps: list[Step] = []
-        self._add_steps(world, index, steps)
-        return steps + self.faults.of_instance(world, index)
+        self._add_steps(world, number, steps)
+        return steps + self.faults.of_process(world, number)
 
     def late_steps(self, world: World) -> list[Step]:
         """The arrivals of writes whose instances were replaced."""
         return [Step("land", late.instance, late.in_flight.request, number) for number, late in enumerate(world.late)]
 
-    def _add_steps(self, world: World, index: int, steps: list[Step]) -> None:
-        """Add the steps of one instance that are no faults."""
+    def _add_steps(self, world: World, number: int, steps: list[Step]) -> None:
+        """Add the steps of one process that are no faults. Those of its cache belong to its first instance."""
+        layout = self.layout.processes[number]
+        for at, kind in enumerate(layout.kinds):
+            if world.undelivered(layout.indexes[0], at, layout.resources[at]):
+                steps.append(Step("deliver", layout.indexes[0], kind))
+                if self.delivery.can_relist(world, number, at):
+                    steps.append(Step("relist", layout.indexes[0], kind))
+        for index in layout.indexes:
+            self._add_reconciles(world, index, steps)
+
+    def _add_reconciles(self, world: World, index: int, steps: list[Step]) -> None:
         instance = world.instances[index]
-        for at, kind in enumerate(self.kinds[index]):
-            if world.undelivered(index, at, self.resources[index][at]):
-                steps.append(Step("deliver", index, kind))
-                if self.delivery.can_relist(world, index, at):
-                    steps.append(Step("relist", index, kind))
         for in_flight in instance.running:
             for at, call in enumerate(in_flight.node.calls):
-                if not self._reads.must_wait(instance, index, call):
+                if not self.must_wait(world, index, call):
                     steps.append(Step("call", index, in_flight.request, at))
         if len(instance.running) < self.programs[index].controller.max_concurrent:
             busy = {in_flight.request for in_flight in instance.running}
@@ -195,10 +189,10 @@ class Model:
         elif action == "start" and isinstance(subject, Key):
             return self._reconciles.started(world, index, subject)
         elif action == "deliver" and isinstance(subject, str):
-            after, text = self.delivery.delivered(world, index, self.kinds[index].index(subject))
+            after, text = self.delivery.delivered(world, self.layout.places[index][0], self.kinds[index].index(subject))
             return Transition(after, text)
         elif action == "relist" and isinstance(subject, str):
-            after, text = self.delivery.relisted(world, index, self.kinds[index].index(subject))
+            after, text = self.delivery.relisted(world, self.layout.places[index][0], self.kinds[index].index(subject))
             return Transition(after, text, cost=1)
         elif action == "retry" and isinstance(subject, Key):
             return self._retried(world, index, subject)
@@ -228,11 +222,11 @@ class Model:
 
     def must_wait(self, world: World, index: int, call: Call) -> bool:
         """A cached read must wait for an own write of its instance."""
-        return self._reads.must_wait(world.instances[index], index, call)
+        return self._reads.must_wait(world.process(index), index, call)
 
     def is_local(self, world: World, index: int, call: Call) -> bool:
         """A call is answered by a view of its instance, without the server."""
-        return self._reads.is_local(world.instances[index], index, call)
+        return self._reads.is_local(world.process(index), index, call)
 
     def response(self, world: World, index: int, in_flight: InFlight, at: int) -> bytes:
         """The response that a read of an in-flight reconcile gets in a state, with tokens for versions."""
@@ -264,8 +258,8 @@ class Model:
         return False
 
     def _situation(self, world: World, index: int) -> tuple[object, ...]:
-        """All that an instance by itself depends on."""
-        return self.layout.keys.of_instance(world, index), world.objects, world.issued_sum
+        """All that a process by itself depends on."""
+        return self.layout.keys.of_process(world, self.layout.places[index][0]), world.objects, world.issued_sum
 
     # Steps
 

@@ -17,7 +17,7 @@ from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.state import Change, State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.explore.model.answer import OK, Answer, Refusal
-from kontend.explore.model.state.world import InFlight, MetVersion
+from kontend.explore.model.state.process import InFlight, MetVersion
 from kontend.explore.program.symbols import unbind, version_token
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call

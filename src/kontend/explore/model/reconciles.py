@@ -15,7 +15,8 @@ from kontend.explore.model.environment.faults import RESPONSES
 from kontend.explore.model.environment.timers import Timers, with_timer
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.part import Part
-from kontend.explore.model.state.world import InFlight, Instance, MetVersion, World
+from kontend.explore.model.state.process import InFlight, MetVersion, Process
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Transition
 from kontend.explore.model.uuids import Uuids
 from kontend.explore.model.views.reads import Reads
@@ -28,8 +29,8 @@ from kontend.runtime.client.call import Call
 
 #: An atomic reconcile that makes so many calls does not come to an end.
 _MOST_CALLS: Final = 10_000
-#: Instances after calls that are kept.
-_MOST_INSTANCES: Final = 2_000
+#: Processes after calls that are kept.
+_MOST_PROCESSES: Final = 2_000
 
 
 class Reconciles:
@@ -48,7 +49,7 @@ class Reconciles:
     ) -> None:
         """``part`` records the requests, where only a part of a scenario is explored.
 
-        ``shares`` makes equal instances one, which saves time where many states have them.
+        ``shares`` makes equal processes one, which saves time where many states have them.
         """
         self._names, self._programs, self._server = layout.names, layout.programs, layout.server
         self._is_atomic = layout.scenario.bounds.atomic
@@ -58,11 +59,12 @@ class Reconciles:
         self._timers = timers
         self._part = part
         self._shares = shares
-        self._instances: dict[tuple[object, ...], Instance] = {}
+        self._processes: dict[tuple[object, ...], Process] = {}
+        self._places = layout.places
 
     def forget(self) -> None:
-        """Forget the instances after calls."""
-        self._instances.clear()
+        """Forget the processes after calls."""
+        self._processes.clear()
 
     # Steps
 
@@ -195,17 +197,18 @@ class Reconciles:
         return Transition(world, f"{text}{wrote}", changes=changes, failure=failure, calls=tuple(calls), cost=cost)
 
     def _shared(self, world: World, index: int) -> World:
-        """The same state, with an equal instance that other states have, too: it knows what follows."""
+        """The same state, with an equal process that other states have, too: it knows what follows."""
         if world.late or not self._shares:  # a late write is told from others by its reconcile
             return world
-        instance = world.instances[index]
-        question = (world.state, index, instance.content)
-        known = self._instances.get(question)
+        number = self._places[index][0]
+        process = world.processes[number]
+        question = (world.state, number, process.content)
+        known = self._processes.get(question)
         if known is not None:
-            return world.with_instance(index, known)
-        if len(self._instances) >= _MOST_INSTANCES:
-            self._instances.clear()
-        self._instances[question] = instance
+            return world.with_process(number, known)
+        if len(self._processes) >= _MOST_PROCESSES:
+            self._processes.clear()
+        self._processes[question] = process
         return world
 
     # Responses

@@ -22,7 +22,8 @@ from kontend.explore.actions import Action, Writer
 from kontend.explore.model.answer import OK, Answer, Refusal
 from kontend.explore.model.outcome import Outcome, outcome_of
 from kontend.explore.model.state.key import is_current
-from kontend.explore.model.state.world import InFlight, World
+from kontend.explore.model.state.process import InFlight
+from kontend.explore.model.state.world import World
 from kontend.explore.program.identities import first_serial
 from kontend.explore.program.symbols import bind
 from kontend.explore.program.tree import Program

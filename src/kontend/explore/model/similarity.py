@@ -24,38 +24,39 @@ class Similarity:
 
     def of(self, world: World) -> int:
         """The number of a state."""
-        return self.joined(self.shared_part(world), self.of_instances(world))
+        return self.joined(self.shared_part(world), self.of_processes(world))
 
-    def of_instances(self, world: World) -> list[bytes]:
-        """The parts that depend on one instance each."""
-        return [self.of_instance(world, index) for index in range(len(world.instances))]
+    def of_processes(self, world: World) -> list[bytes]:
+        """The parts that depend on one process each."""
+        return [self.of_process(world, number) for number in range(len(world.processes))]
 
     def shared_part(self, world: World) -> bytes:
-        """The part that does not depend on the instances."""
+        """The part that does not depend on the processes."""
         late = [(late.instance, late.in_flight.node.masked, late.at) for late in world.late]
         return plain_bytes((world.masked, world.acted, tuple(world.budget), late))
 
-    def joined(self, shared: bytes, instances: list[bytes]) -> int:
+    def joined(self, shared: bytes, processes: list[bytes]) -> int:
         """The number of a state from its parts."""
-        return xxhash.xxh3_64_intdigest(shared + b"".join(instances))
+        return xxhash.xxh3_64_intdigest(shared + b"".join(processes))
 
-    def of_instance(self, world: World, index: int) -> bytes:
-        """The part that depends on one instance."""
-        instance, state = world.instances[index], world.state
-        known = instance.cached_similarity(state)
+    def of_process(self, world: World, number: int) -> bytes:
+        """The part that depends on one process."""
+        process, state = world.processes[number], world.state
+        known = process.cached_similarity(state)
         if known:
             return known
-        parts: list[object] = [flat(instance.queue), flat(instance.delayed), masked(instance.memory)]
-        if instance.timers:
-            parts += [(seconds, *request) for seconds, request in sorted(instance.timers)]
-        for at, resource in enumerate(self._layout.resources[index][: len(instance.views)]):
+        parts: list[object] = []
+        for at, resource in enumerate(self._layout.processes[number].resources[: len(process.views)]):
             parts += [
                 (at, change.old and masked_digest(change.old), change.new and masked_digest(change.new))
-                for change in instance.undelivered(state, at, resource)
+                for change in process.undelivered(state, at, resource)
             ]
-        for in_flight in instance.running:
-            versions = [self._layout.keys.which_version(state, index, instance, met) for met in in_flight.versions]
-            parts.append((*in_flight.request, in_flight.node.masked, versions))
+        for instance in process.instances:
+            parts += [flat(instance.queue), flat(instance.delayed), masked(instance.memory)]
+            parts += [(seconds, *request) for seconds, request in sorted(instance.timers)]
+            for in_flight in instance.running:
+                versions = [self._layout.keys.which_version(state, number, process, met) for met in in_flight.versions]
+                parts.append((*in_flight.request, in_flight.node.masked, versions))
         part = xxhash.xxh3_64_digest(plain_bytes(parts))
-        instance.keep_similarity(part)
+        process.keep_similarity(part)
         return part

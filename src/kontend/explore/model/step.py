@@ -7,12 +7,16 @@ from typing import Final, NamedTuple
 
 from kontend.cluster.state import Change
 from kontend.explore.model.answer import OK, Answer
-from kontend.explore.model.state.world import InFlight, World
+from kontend.explore.model.state.process import InFlight
+from kontend.explore.model.state.world import World
 from kontend.explore.program.progress import Failure
 from kontend.kube.meta.names import Key
 
 #: The order of steps in an unperturbed run.
 UNPERTURBED: Final = ("deliver", "land", "call", "start", "act", "retry", "timer", "relist")
+
+#: Steps of a process, which belong to its first instance; a hand-over belongs to the instance whose write is late.
+OF_PROCESSES: Final = frozenset({"deliver", "relist", "crash", "depose"})
 
 
 class Step(NamedTuple):

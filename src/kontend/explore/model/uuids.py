@@ -13,7 +13,8 @@ from typing import Final
 from kontend.cluster.state import Change
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.state.key import issued_after
-from kontend.explore.model.state.world import InFlight, LateWrite, World
+from kontend.explore.model.state.process import InFlight
+from kontend.explore.model.state.world import LateWrite, World
 from kontend.explore.program.identities import UUIDS, generated_uuid
 from kontend.explore.program.symbols import Assumption
 from kontend.kube.meta.names import Key

@@ -23,7 +23,8 @@ from kontend.explore.model.outcome import Outcome
 from kontend.explore.model.part import Part
 from kontend.explore.model.server import Computed, acted, serial_of
 from kontend.explore.model.state.key import is_current
-from kontend.explore.model.state.world import NOT_STARTED, InFlight, Instance, World
+from kontend.explore.model.state.process import NOT_STARTED, InFlight, Instance
+from kontend.explore.model.state.world import World
 from kontend.explore.parts.footprint import Footprint, Listing
 from kontend.explore.parts.partition import Candidate
 from kontend.explore.parts.renaming import NotAlike, Renaming
@@ -139,12 +140,17 @@ class _Comparison:
         one, other = self._one, self._other
         if one.budget != other.budget or one.late or other.late:
             raise NotAlike
-        for index, (mine, its) in enumerate(zip(one.instances, other.instances, strict=True)):
-            if {self._renaming.key(request) for request in mine.queue} != its.queue or mine.memory != its.memory:
+        for index, (waiting, expected) in enumerate(zip(one.instances, other.instances, strict=True)):
+            if {
+                self._renaming.key(request) for request in waiting.queue
+            } != expected.queue or waiting.memory != expected.memory:
+                raise NotAlike
+            if not self._is_at_rest(one, index, waiting) or not self._is_at_rest(other, index, expected):
+                raise NotAlike
+        for mine, its in zip(one.processes, other.processes, strict=True):
+            if mine.own or its.own:
                 raise NotAlike
             if [view == NOT_STARTED for view in mine.views] != [view == NOT_STARTED for view in its.views]:
-                raise NotAlike
-            if not self._is_at_rest(one, index, mine) or not self._is_at_rest(other, index, its):
                 raise NotAlike
         listings = self._searched.footprint.listings
         shown = self._addresses(one, listings)
@@ -158,7 +164,7 @@ class _Comparison:
 
     def _is_at_rest(self, world: World, index: int, instance: Instance) -> bool:
         """Nothing is known to an instance but its queue."""
-        if instance.running or instance.delayed or instance.timers or instance.own or instance.bugs:
+        if instance.running or instance.delayed or instance.timers or instance.bugs:
             return False
         return not any(world.undelivered(index, at, key) for at, key in enumerate(self._model.resources[index]))
 

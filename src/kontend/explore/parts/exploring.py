@@ -219,7 +219,7 @@ def _independent(model: Model, parts: list[Candidate]) -> list[Candidate]:
 
 def _are_independent(model: Model, footprints: Sequence[Footprint]) -> bool:
     layout = model.layout
-    if any(len(kinds) > layout.declared(index) for index, kinds in enumerate(layout.kinds)):
+    if any(len(process.kinds) > process.declared for process in layout.processes):
         return False  # a kind that is not declared has one view for all
     if any(program.asks_time for program in layout.programs) or model.timers.has_fired:
         return False

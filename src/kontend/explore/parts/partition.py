@@ -168,11 +168,10 @@ def started(model: Model, candidate: Candidate, others: Iterable[Candidate]) -> 
         | (instance.queue - own[index])
         for index, (program, instance) in enumerate(zip(model.programs, world.instances, strict=True))
     ]
-    instances = tuple(
-        instance.changed(queue=instance.queue & own[index]) for index, instance in enumerate(world.instances)
-    )
+    for index, instance in enumerate(world.instances):
+        world = world.with_instance(index, instance.changed(queue=instance.queue & own[index]))
     ends = tuple(end if begin < end else 0 for begin, end in candidate.actions)
-    return Part(world.with_instances(instances), model.initial().state, tuple(foreign), ends), tuple(steps)
+    return Part(world, model.initial().state, tuple(foreign), ends), tuple(steps)
 
 
 def _taken(model: Model, world: World, step: Step, steps: list[Step]) -> World:

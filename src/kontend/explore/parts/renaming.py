@@ -14,7 +14,7 @@ import orjson
 
 from kontend.cluster.state import Version
 from kontend.explore.model.answer import Answer
-from kontend.explore.model.state.world import MetVersion
+from kontend.explore.model.state.process import MetVersion
 from kontend.explore.model.step import Step
 from kontend.explore.parts.footprint import Footprint, Listing
 from kontend.explore.program.driven import Exchange, Start

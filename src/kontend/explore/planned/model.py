@@ -40,7 +40,9 @@ def planned_scenario(scenario: Scenario, plan: Plan) -> Scenario:
         rewind=0, failed=0, lost=0, handovers=0, perturbations=None,
     )  # fmt: skip
     off = Reductions(symmetry=False, deliveries=False, reads=False, local=False)
-    return replace(scenario, bounds=bounds, reductions=off)
+    # A plan holds back the events of single controllers.
+    processes = {name: [name] for name in kinds}
+    return replace(scenario, bounds=bounds, reductions=off, processes=processes)
 
 
 class PlannedModel(Model):

@@ -7,7 +7,8 @@ from typing import Final
 
 from kontend.cluster.cluster import Cluster
 from kontend.explore.model.model import Model
-from kontend.explore.model.state.world import InFlight, World
+from kontend.explore.model.state.process import InFlight
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Transition
 from kontend.explore.program.progress import Failure
 from kontend.explore.program.symbols import bind_call

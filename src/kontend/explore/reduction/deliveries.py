@@ -1,4 +1,4 @@
-"""Deliveries of events to an instance, in every combination that makes a difference."""
+"""Deliveries of events to a process, in every combination that makes a difference."""
 
 from __future__ import annotations
 
@@ -14,20 +14,24 @@ from kontend.explore.reduction.macro_step import MacroStep
 
 
 class Deliveries:
-    """Lists the deliveries to the instances of a model."""
+    """Lists the deliveries to the processes of a model."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         bounds = model.scenario.bounds
         #: A view may have more than one undelivered event of an object: by the bound on lag, or after a restart.
         self._relists = bounds.lag > 1 or bool(bounds.rewind and bounds.faults and bounds.crashes)
-        #: For each instance, whether it has mapping functions, which may tell in which order events were delivered.
-        self.mapped = [has_mappers(program.controller) for program in model.layout.programs]
+        #: For each process, whether it has mapping functions, which may tell in which order events were delivered.
+        self.mapped = [
+            any(has_mappers(model.programs[index].controller) for index in process.indexes)
+            for process in model.layout.processes
+        ]
 
-    def of(self, origin: MacroStep, index: int, kinds: list[int]) -> Iterator[MacroStep]:
+    def of(self, origin: MacroStep, number: int, kinds: Sequence[int]) -> Iterator[MacroStep]:
         """No delivery, or some of these kinds: each set once, or each order for mapping functions; relists too."""
-        resources, world = self._model.resources[index], origin.world
-        if not any(world.undelivered(index, at, resources[at]) for at in kinds):
+        layout, world = self._model.layout.processes[number], origin.world
+        resources, process = layout.resources, world.processes[number]
+        if not any(process.undelivered(world.state, at, resources[at]) for at in kinds):
             yield origin
             return
         heap: list[tuple[int, int, int, MacroStep]] = [(origin.cost, len(origin.steps), 0, origin)]
@@ -35,33 +39,34 @@ class Deliveries:
         seen: set[tuple[object, ...]] = set()
         while heap:
             macro = heapq.heappop(heap)[-1]
-            instance = macro.world.instances[index]
-            if (instance.views, instance.queue) in seen:
+            process = macro.world.processes[number]
+            reached = (process.views, *[instance.queue for instance in process.instances])
+            if reached in seen:
                 continue
-            seen.add((instance.views, instance.queue))
+            seen.add(reached)
             yield macro
             for at in kinds:
-                if not macro.world.undelivered(index, at, resources[at]):
+                if not process.undelivered(world.state, at, resources[at]):
                     continue
                 actions = ["deliver"]
-                if self._relists and self._model.delivery.can_relist(macro.world, index, at):
+                if self._relists and self._model.delivery.can_relist(macro.world, number, at):
                     actions.append("relist")
                 for action in actions:
-                    step = Step(action, index, self._model.kinds[index][at])
+                    step = Step(action, layout.indexes[0], layout.kinds[at])
                     further = macro.then(step, self._model.next(macro.world, step))
                     count += 1
                     heapq.heappush(heap, (further.cost, len(further.steps), count, further))
 
-    def depend_on_order(self, world: World, index: int, further: Sequence[Change] = ()) -> bool:
+    def depend_on_order(self, world: World, number: int, further: Sequence[Change] = ()) -> bool:
         """A mapping function can tell in which order events are delivered, ``further`` ones among them."""
-        return self.mapped[index] and self._model.delivery.depends_on_order(world, index, further)
+        return self.mapped[number] and self._model.delivery.depends_on_order(world, number, further)
 
-    def can_relist(self, world: World, index: int) -> bool:
-        """A view of an instance may get several events as one."""
+    def can_relist(self, world: World, number: int) -> bool:
+        """A view of a process may get several events as one."""
         if not self._relists:
             return False
         newest, can_relist = world.state.resource_version, self._model.delivery.can_relist
-        for at, position in enumerate(world.instances[index].views):  # a loop, because this runs for every state
-            if newest - position > 1 and can_relist(world, index, at):
+        for at, position in enumerate(world.processes[number].views):  # a loop, because this runs for every state
+            if newest - position > 1 and can_relist(world, number, at):
                 return True
         return False

@@ -71,12 +71,12 @@ class MacroStep:
 
 
 class LocalMacroStep(MacroStep):
-    """Local steps of one instance and nothing else. The state after them is made only where it is asked for."""
+    """Local steps of one process and nothing else. The state after them is made only where it is asked for."""
 
-    __slots__ = ("_delivery", "_layout", "_origin", "index", "local")
+    __slots__ = ("_delivery", "_layout", "_origin", "local", "number")
 
     def __init__(
-        self, origin: World, index: int, local: LocalSteps, cost: int, layout: Layout, delivery: Delivery
+        self, origin: World, number: int, local: LocalSteps, cost: int, layout: Layout, delivery: Delivery
     ) -> None:
         """``origin`` is the state before it, ``cost`` the number of perturbations in it."""
         self.steps = local.steps
@@ -86,7 +86,7 @@ class LocalMacroStep(MacroStep):
         self.failure = local.failure
         self.refused = ""
         self.timer = 0.0
-        self.index = index
+        self.number = number
         self.local = local
         self._origin = origin
         self._layout = layout
@@ -96,11 +96,11 @@ class LocalMacroStep(MacroStep):
         """Make the state after it: the attribute is not set before."""
         if name != "world":
             raise AttributeError(name)
-        self.world = after_local_steps(self._origin, self.index, self.local, self._layout, self._delivery)
+        self.world = after_local_steps(self._origin, self.number, self.local, self._layout, self._delivery)
         return self.world
 
 
-def after_local_steps(world: World, index: int, local: LocalSteps, layout: Layout, delivery: Delivery) -> World:
-    """The state after local steps of an instance."""
-    instance = local.applied(world, index, layout.keys, layout.resources[index], delivery)
-    return world.with_instance(index, instance)
+def after_local_steps(world: World, number: int, local: LocalSteps, layout: Layout, delivery: Delivery) -> World:
+    """The state after local steps of a process."""
+    process = local.applied(world, number, layout.keys, layout.processes[number].resources, delivery)
+    return world.with_process(number, process)

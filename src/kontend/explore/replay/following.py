@@ -155,8 +155,7 @@ def _goes_on(model: Model) -> bool:
 
 def described(model: Model, step: Step) -> str:
     """Describes a step, also one that is not enabled."""
-    exists = 0 <= step.instance < len(model.names)
-    name = model.names[step.instance] if exists else f"controller {step.instance + 1}"
+    name = model.layout.actor(step) or f"controller {step.instance + 1}"
     match step.action:
         case "act":
             return "the user's next action"

@@ -248,7 +248,7 @@ class Expander:
             self._seen = set()
         keys, seen = self.model.layout.keys, self._seen
         holds, reserve = self._judge.holds(world), self._reserve(world)
-        shared, instances = keys.shared_part(world), keys.of_instances(world)
+        shared, processes = keys.shared_part(world), keys.of_processes(world)
         similarity, shared_similarity = self.model.similarity, b""
         similarities: list[bytes] = []
         macros = self._source.of(world)
@@ -258,17 +258,17 @@ class Expander:
             if not isinstance(macro, LocalMacroStep):
                 successors.append(self._successor(world, macro))
                 continue
-            # Only one instance differs; most of these states are known, and are never made.
-            changed = instances.copy()
-            changed[macro.index] = macro.local.key
+            # Only one process differs; most of these states are known, and are never made.
+            changed = processes.copy()
+            changed[macro.number] = macro.local.key
             key = keys.joined(shared, changed)
             similar = 0
             if key not in seen:
                 seen.add(key)
                 if not shared_similarity:
-                    shared_similarity, similarities = similarity.shared_part(world), similarity.of_instances(world)
+                    shared_similarity, similarities = similarity.shared_part(world), similarity.of_processes(world)
                 changed = similarities.copy()
-                changed[macro.index] = macro.local.similarity
+                changed[macro.number] = macro.local.similarity
                 similar = similarity.joined(shared_similarity, changed)
             failure = macro.failure
             successors.append(
@@ -286,7 +286,7 @@ class Expander:
                     (),
                     (),
                     similar,
-                    bool(macro.local.bugs) and self.model.is_stuck(macro.world),
+                    macro.local.has_bugs and self.model.is_stuck(macro.world),
                     reserve,
                     False,
                     may_fire and self._fires(macro),

@@ -115,21 +115,22 @@ def form_of_state(model: Model, world: World) -> bytes:
         for resource in state.kinds
         for key, version in state.objects(resource).items()
     ]
-    for index, instance in enumerate(world.instances):
-        text = f"{index} {sorted(instance.queue)} {sorted(instance.delayed)} {sorted(instance.timers)}"
-        lines.append(f"{text} {sorted(instance.bugs)}".encode() + instance.memory)
-        for at, resource in enumerate(model.resources[index][: len(instance.views)]):
+    for number, (process, layout) in enumerate(zip(world.processes, model.layout.processes, strict=True)):
+        for at, resource in enumerate(layout.resources[: len(process.views)]):
             lines += [
-                f"{index} {at} {place} {change.key} ".encode()
+                f"{number} {at} {place} {change.key} ".encode()
                 + (relative_body(change.old.body) if change.old else b"")
                 + (relative_body(change.new.body) if change.new else b"")
-                for place, change in enumerate(world.undelivered(index, at, resource))
+                for place, change in enumerate(process.undelivered(state, at, resource))
             ]
-        lines += [f"{index} {write.kind} {write.key} {write.uid}".encode() for write in instance.own]
-        for in_flight in instance.running:
-            versions = [keys.which_version(state, index, instance, met) for met in in_flight.versions]
-            text = f"{index} {in_flight.request} {versions} {in_flight.uuids} "
-            lines.append(text.encode() + in_flight.start.memory + model.programs[index].responses(in_flight.node))
+        lines += [f"{number} {write.kind} {write.key} {write.uid}".encode() for write in process.own]
+        for index, instance in zip(layout.indexes, process.instances, strict=True):
+            text = f"{index} {sorted(instance.queue)} {sorted(instance.delayed)} {sorted(instance.timers)}"
+            lines.append(f"{text} {sorted(instance.bugs)}".encode() + instance.memory)
+            for in_flight in instance.running:
+                versions = [keys.which_version(state, number, process, met) for met in in_flight.versions]
+                text = f"{index} {in_flight.request} {versions} {in_flight.uuids} "
+                lines.append(text.encode() + in_flight.start.memory + model.programs[index].responses(in_flight.node))
     for late in world.late:
         lines.append(
             f"late {late.instance} {late.at} ".encode() + model.programs[late.instance].responses(late.in_flight.node)

@@ -26,7 +26,7 @@ def counterexample(
 ) -> Violation:
     """The violation of a property along a schedule; ``how`` says how the schedule came to be as short as it is.
 
-    Instances of one controller are numbered in the order in which they appear, so that two traces that differ only in
+    Copies of one process are numbered in the order in which they appear, so that two traces that differ only in
     these numbers are the same. A schedule that was given stays as it is.
     """
     if how != "given":
@@ -44,17 +44,21 @@ def counterexample(
 
 
 def _renumbered(model: Model, schedule: Sequence[Step], sentence: str) -> tuple[Sequence[Step], str]:
-    """A schedule, and a sentence about it, with interchangeable instances in the order of their appearance."""
+    """A schedule, and a sentence about it, with interchangeable processes in the order of their appearance."""
+    layout = model.layout
+    used = list(dict.fromkeys(layout.places[step.instance][0] for step in schedule if step.instance >= 0))
     new: dict[int, int] = {}
-    used = list(dict.fromkeys(step.instance for step in schedule if step.instance >= 0))
-    for index in range(len(model.names)):
-        siblings = model.layout.siblings(index)
-        order = [sibling for sibling in used if sibling in siblings]
-        order += [sibling for sibling in siblings if sibling not in order]
-        new[index] = siblings[order.index(index)]
+    names: dict[str, str] = {}
+    for copies in layout.keys.copies:
+        order = [number for number in used if number in copies]
+        order += [number for number in copies if number not in order]
+        for number, one in zip(copies, order, strict=True):
+            mine, its = layout.processes[one], layout.processes[number]
+            new.update(zip(mine.indexes, its.indexes, strict=True))
+            names[mine.name] = its.name
+    names |= {model.names[one]: model.names[other] for one, other in new.items()}
     if all(one == other for one, other in new.items()):
         return schedule, sentence
-    names = {model.names[one]: model.names[other] for one, other in new.items()}
     pattern = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     renamed = re.sub(rf"\b(?:{pattern})(?!\w)", lambda match: names[match[0]], sentence)
     return [step._replace(instance=new.get(step.instance, step.instance)) for step in schedule], renamed

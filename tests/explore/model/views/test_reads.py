@@ -13,7 +13,7 @@ from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
 from kontend.explore import Bounds, Scenario, Verdict, check, never, update
 from kontend.explore.model.model import Model
-from kontend.explore.model.state.world import OwnWrite
+from kontend.explore.model.state.process import OwnWrite
 from kontend.explore.model.step import Step
 from kontend.explore.model.views.reads import Reads
 from kontend.kube.errors import AlreadyExists, NotFound

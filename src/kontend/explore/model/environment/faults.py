@@ -1,11 +1,10 @@
-"""Faults: crashes of instances, calls that fail, and responses that are lost.
+"""Faults: crashes of processes, calls that fail, and responses that are lost.
 
-A crash stops an instance between two calls; nothing of its reconciles runs after it. The instance restarts with empty
-memory, and with lists that are up to date or, as a lagging API server gives them, a few changes old, or from before an
-object was deleted and created again. A call fails
-before the server carries it out, or its response is lost afterwards; it fails with 429 and 503 only where code tells
-them from 500 (:mod:`kontend.explore.program.failures`). In a hand-over an instance is replaced while a write of it is
-on its way: the write arrives some time later.
+A crash stops a process between two calls; nothing of its reconciles runs after it. All its controllers restart with
+empty memory, and with lists that are up to date or, as a lagging API server gives them, a few changes old, or from
+before an object was deleted and created again. A call fails before the server carries it out, or its response is lost
+afterwards; it fails with 429 and 503 only where code tells them from 500 (:mod:`kontend.explore.program.failures`). In
+a hand-over a process is replaced while a write of it is on its way: the write arrives some time later.
 
 Faults need not happen, so whatever never ends without them never ends: see :data:`OPTIONAL`.
 """
@@ -20,7 +19,8 @@ import xxhash
 from kontend.cluster.state import Change, State
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.state.budget import NO_RESERVE, Reserve
-from kontend.explore.model.state.world import Instance, LateWrite, World
+from kontend.explore.model.state.process import Instance, Process
+from kontend.explore.model.state.world import LateWrite, World
 from kontend.explore.model.step import Step
 from kontend.explore.model.uuids import Uuids
 from kontend.explore.model.views.delivery import Delivery
@@ -46,7 +46,7 @@ RESPONSES: Final = {
 
 
 class Faults:
-    """Lists the faults of a state, and restarts instances."""
+    """Lists the faults of a state, and restarts processes."""
 
     def __init__(self, layout: Layout, delivery: Delivery, uuids: Uuids, initial: State) -> None:
         self._layout = layout
@@ -58,20 +58,36 @@ class Faults:
         self._atomic = layout.scenario.bounds.atomic
         #: The failures that are tried beside that with 500.
         self._codes = () if Assumption.SAME_FAILURES in layout.assumptions else ("throttle", "unavailable")
-        self._resources = [frozenset(resources) for resources in layout.resources]
-        #: One instance for each different list of kinds, of which the first is the one that is reconciled.
-        self._watching = sorted({tuple(resources): at for at, resources in enumerate(layout.resources)}.values())
+        self._resources = [frozenset(process.resources) for process in layout.processes]
+        #: For each process, the resources that its controllers reconcile.
+        self._reconciled = [
+            {layout.resources[index][layout.declared[index][0]] for index in process.indexes}
+            for process in layout.processes
+        ]
+        #: One process of those that are alike.
+        self._watching = sorted({id(process.kinds): at for at, process in enumerate(layout.processes)}.values())
         self._recent: tuple[State | None, bytes] = (None, b"")
 
     def steps(self, world: World) -> list[Step]:
         """The faults that can happen in a state, in a fixed order."""
-        return [step for index in range(len(world.instances)) for step in self.of_instance(world, index)]
+        return [step for number in range(len(world.processes)) for step in self.of_process(world, number)]
 
-    def of_instance(self, world: World, index: int) -> list[Step]:
-        """The faults that can happen to one instance."""
+    def of_process(self, world: World, number: int) -> list[Step]:
+        """The faults that can happen to one process."""
         budget = world.budget
         if not budget.total:
             return []
+        steps = [step for index in self._layout.processes[number].indexes for step in self._of_calls(world, index)]
+        if budget.crashes:
+            first = self._layout.first(number)
+            if not self._is_fresh(world, number):
+                steps.append(Step("crash", first))
+            steps += [Step("crash", first, None, age) for age in self._ages(world.state, number)]
+        return steps
+
+    def _of_calls(self, world: World, index: int) -> list[Step]:
+        """The faults of the calls of one instance."""
+        budget = world.budget
         steps: list[Step] = []
         if (budget.failed or budget.lost) and not self._atomic:
             for number, in_flight in enumerate(world.instances[index].running):
@@ -87,11 +103,6 @@ class Faults:
                 for at, call in enumerate(in_flight.node.calls)
                 if call.writes
             ]
-        if budget.crashes:
-            if not self._is_fresh(world, index):
-                steps.append(Step("crash", index))
-            ages = self._ages(world.state, index)
-            steps += [Step("crash", index, None, age) for age in ages]
         return steps
 
     def _of_call(self, world: World, index: int, number: int, at: int, call: Call) -> list[str]:
@@ -112,28 +123,34 @@ class Faults:
         return actions
 
     def crashed(self, world: World, index: int, age: int) -> tuple[World, Callable[[], str]]:
-        """The state after a crash and a restart with lists that are ``age`` changes old, and a description."""
-        instance = world.instances[index]
+        """The state after a crash of an instance's process and a restart with lists that are ``age`` changes old.
+
+        And a description.
+        """
+        number = self._layout.places[index][0]
+        process = world.processes[number]
         position = world.state.resource_version
         if age:
-            position = self._changes(world.state, index)[age - 1].resource_version - 1
-        after = self._restarted(world, index, position).with_budget(world.budget.without("crashes"))
+            position = self._changes(world.state, number)[age - 1].resource_version - 1
+        after = self._restarted(world, number, position).with_budget(world.budget.without("crashes"))
 
         def described() -> str:
-            requests = " and ".join(str(in_flight.request) for in_flight in instance.running)
+            running = [in_flight for instance in process.instances for in_flight in instance.running]
+            requests = " and ".join(str(in_flight.request) for in_flight in running)
             during = f" while it reconciles {requests}" if requests else ""
             old = f", with lists that are {age} change{'s' * (age > 1)} old" if age else ""
-            return f"{self._layout.names[index]} crashes{during} and restarts{old}"
+            return f"{self._layout.processes[number].name} crashes{during} and restarts{old}"
 
         return after, described
 
     def deposed(self, world: World, index: int, number: int, at: int) -> tuple[World, str]:
-        """The state after an instance was replaced while a write was on its way, and a description."""
+        """The state after an instance's process was replaced while a write was on its way, and a description."""
         world = self._uuids.assigned(world, index, number)
         in_flight = world.instances[index].running[number]
         world = world.with_late((*world.late, LateWrite(index, in_flight, at)))
-        after = self._restarted(world, index, world.state.resource_version)
-        name = self._layout.names[index]
+        place = self._layout.places[index][0]
+        after = self._restarted(world, place, world.state.resource_version)
+        name = self._layout.processes[place].name
         text = f"{name} is replaced by another process, while its {in_flight.node.text[at]} is on its way"
         return after.with_budget(world.budget.without("handovers")), text
 
@@ -148,21 +165,21 @@ class Faults:
             digest = self._layout.keys.digest
             parts = [
                 (change.resource, change.key, change.old and digest(change.old), change.new and digest(change.new))
-                for index in self._watching
-                for change in self._changes(world.state, index)
+                for process in self._watching
+                for change in self._changes(world.state, process)
             ]
             self._recent = (world.state, xxhash.xxh3_64_digest(repr(parts).encode()))
         return Reserve(budget, self._recent[1])
 
-    def _changes(self, state: State, index: int) -> list[Change]:
-        """The last changes of the kinds of an instance, newest first, as far as a list may miss them."""
-        return self._missed(state, index)[0]
+    def _changes(self, state: State, number: int) -> list[Change]:
+        """The last changes of the kinds of a process, newest first, as far as a list may miss them."""
+        return self._missed(state, number)[0]
 
-    def _ages(self, state: State, index: int) -> list[int]:
+    def _ages(self, state: State, number: int) -> list[int]:
         """The numbers of changes by which a list may be old."""
-        return self._missed(state, index)[1]
+        return self._missed(state, number)[1]
 
-    def _missed(self, state: State, index: int) -> tuple[list[Change], list[int]]:
+    def _missed(self, state: State, number: int) -> tuple[list[Change], list[int]]:
         """The changes that a list may miss, and how many of them.
 
         A list may be ``rewind`` changes old. It may also be so old that it shows the last of an object in whose place
@@ -174,8 +191,8 @@ class Faults:
         ages: list[int] = []
         if not self._rewind:
             return changes, ages
-        resources, own = self._resources[index], self._layout.resources[index][0]
-        replaced: set[Key | None] = set()
+        resources, own = self._resources[number], self._reconciled[number]
+        replaced: set[tuple[str, Key] | None] = set()
         for change in state.backwards():
             if change.resource_version <= self._oldest:
                 break
@@ -183,29 +200,45 @@ class Faults:
                 continue
             changes.append(change)
             is_replaced = change.new is None and state.find(change.resource, change.key) is not None
-            is_new = is_replaced and (not replaced or (change.resource == own and change.key not in replaced))
+            thing = (change.resource, change.key) if change.resource in own else None
+            is_new = is_replaced and (not replaced or (thing is not None and thing not in replaced))
             if len(changes) <= self._rewind or is_new:
                 ages.append(len(changes))
             if is_replaced:
-                replaced.add(change.key if change.resource == own else None)
+                replaced.add(thing)
         return changes[: ages[-1] if ages else 0], ages
 
-    def _restarted(self, world: World, index: int, position: int) -> World:
-        program = self._layout.programs[index]
-        views = (position,) * len(program.controller.kinds)
-        empty = Instance(views, frozenset(), frozenset(), (), program.initial_memory)
-        world = world.with_instance(index, empty)
-        return world.with_instance(index, empty.changed(queue=self._delivery.listed(world, index)))
+    def all_started(self, world: World) -> World:
+        """The state in which all processes have started: every view has listed its kind."""
+        idle = Process((), ())
+        world = world.with_processes((idle,) * len(self._layout.processes))
+        for number in range(len(self._layout.processes)):
+            world = self._restarted(world, number, world.state.resource_version)
+        return world
 
-    def _is_fresh(self, world: World, index: int) -> bool:
+    def _restarted(self, world: World, number: int, position: int) -> World:
+        layout = self._layout.processes[number]
+        instances = tuple(
+            Instance(frozenset(), frozenset(), (), self._layout.programs[index].initial_memory)
+            for index in layout.indexes
+        )
+        world = world.with_process(number, Process((position,) * layout.declared, instances))
+        for index, instance in zip(layout.indexes, instances, strict=True):
+            world = world.with_instance(index, instance.changed(queue=self._delivery.listed(world, index)))
+        return world
+
+    def _is_fresh(self, world: World, number: int) -> bool:
         """A crash would change nothing."""
-        instance = world.instances[index]
-        program = self._layout.programs[index]
-        if instance.running or instance.delayed or instance.timers or instance.own or instance.bugs:
+        process, layout = world.processes[number], self._layout.processes[number]
+        if process.own or len(process.views) > layout.declared:
             return False
-        if instance.memory != program.initial_memory or len(instance.views) > len(program.controller.kinds):
+        if any(process.undelivered(world.state, at, layout.resources[at]) for at in range(len(process.views))):
             return False
-        resources = self._layout.resources[index]
-        if any(world.undelivered(index, at, resources[at]) for at in range(len(instance.views))):
-            return False
-        return instance.queue == self._delivery.listed(world, index)
+        for index, instance in zip(layout.indexes, process.instances, strict=True):
+            if instance.running or instance.delayed or instance.timers or instance.bugs:
+                return False
+            if instance.memory != self._layout.programs[index].initial_memory:
+                return False
+            if instance.queue != self._delivery.listed(world, index):
+                return False
+        return True

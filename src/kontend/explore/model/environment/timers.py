@@ -22,7 +22,8 @@ from typing import Final
 from kontend.cluster.times import rfc3339
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.state.key import issued_after
-from kontend.explore.model.state.world import Instance, Timer, World
+from kontend.explore.model.state.process import Instance, Timer
+from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
 from kontend.explore.program.identities import CLOCK
 from kontend.explore.program.symbols import Assumption, Refuted
@@ -59,8 +60,7 @@ class Timers:
         if instance.running or instance.queue:
             return False
         resources = self._layout.resources[index]
-        declared = range(self._layout.declared(index))
-        if any(world.undelivered(index, at, resources[at]) for at in declared):
+        if any(world.undelivered(index, at, resources[at]) for at in self._layout.declared[index]):
             return False
         steps = [Step("retry", index, request) for request in sorted(instance.delayed)]
         steps += [Step("timer", index, request) for other, request in sorted(instance.timers) if other < seconds]
@@ -69,6 +69,19 @@ class Timers:
     def others_are_idle(self, world: World, index: int, seconds: float) -> bool:
         """All other instances have nothing to do before a timer of so many seconds."""
         return all(self.is_idle(world, other, seconds) for other in range(len(world.instances)) if other != index)
+
+    def other_processes_are_idle(self, world: World, number: int, seconds: float) -> bool:
+        """The instances of all other processes have nothing to do before a timer of so many seconds."""
+        return all(
+            self.is_idle(world, index, seconds)
+            for other, process in enumerate(self._layout.processes)
+            if other != number
+            for index in process.indexes
+        )
+
+    def process_is_idle(self, world: World, number: int, seconds: float) -> bool:
+        """The same for all instances of one process."""
+        return all(self.is_idle(world, index, seconds) for index in self._layout.processes[number].indexes)
 
     def seconds(self, world: World, index: int, request: Key) -> float:
         """The seconds of the timer of a request."""

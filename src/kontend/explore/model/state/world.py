@@ -1,4 +1,4 @@
-"""States of the model: the cluster, the controller instances, the user's remaining actions, the faults left.
+"""States of the model: the cluster, the processes with their controllers, the users' remaining actions, the faults.
 
 The class is called :class:`World` because the cluster's own :class:`~kontend.cluster.state.State` is one part of it.
 Worlds are immutable values. :mod:`kontend.explore.model.state.key` says when two of them are the same state.
@@ -6,201 +6,16 @@ Worlds are immutable values. :mod:`kontend.explore.model.state.key` says when tw
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from rpds import HashTrieMap
 
 from kontend.cluster.state import Change, State
 from kontend.explore.model.state.budget import SPENT, Budget
-from kontend.explore.program.driven import Start
-from kontend.explore.program.tree import Node, versions_before_work
-from kontend.kube.meta.names import Key
+from kontend.explore.model.state.process import InFlight, Instance, Process
 
-#: A version that a run has met: resource, object, resourceVersion.
-MetVersion = tuple[str, Key, int]
-#: A request that is reconciled again after so many seconds.
-Timer = tuple[float, Key]
-#: The position of a view that was not started: an informer starts at the first read of its kind.
-NOT_STARTED: Final = -1
-_NOTHING: Final[list[Change]] = []
-
-
-class InFlight:
-    """A reconcile that is under way."""
-
-    __slots__ = ("node", "start", "uuids", "versions")
-
-    def __init__(self, start: Start, node: Node, versions: tuple[MetVersion, ...], uuids: tuple[str, ...]) -> None:
-        self.start = start
-        self.node = node
-        #: The versions that the run has met, by the number of their token.
-        self.versions = versions
-        #: The uuids that the run has generated and handed on, likewise.
-        self.uuids = uuids
-
-    @property
-    def request(self) -> Key:
-        """The request that is reconciled."""
-        return self.start.request
-
-    def before_work(self, key: Key) -> int | None:
-        """The number of versions that it had met when it last wrote another object than it writes now, None for all."""
-        return versions_before_work(self.node, key, self.versions)
-
-
-class OwnWrite:
-    """A write of an instance that one of its views has not seen yet."""
-
-    __slots__ = ("key", "kind", "uid", "version")
-
-    def __init__(self, kind: str, key: Key, version: int, uid: str = "") -> None:
-        self.kind = kind
-        self.key = key
-        #: The resourceVersion of the write.
-        self.version = version
-        #: For a delete: the uid of the object, which reads do not show any more.
-        self.uid = uid
-
-
-class Instance:
-    """One instance of a controller: a process with its own views, queue and memory."""
-
-    __slots__ = (
-        "_changes",
-        "_followers",
-        "_key",
-        "_similarity",
-        "_state",
-        "bugs",
-        "delayed",
-        "memory",
-        "own",
-        "queue",
-        "running",
-        "timers",
-        "views",
-    )
-
-    def __init__(
-        self,
-        views: tuple[int, ...],
-        queue: frozenset[Key],
-        delayed: frozenset[Key],
-        running: tuple[InFlight, ...],
-        memory: bytes,
-        own: tuple[OwnWrite, ...] = (),
-        bugs: frozenset[tuple[Key, str, int]] = frozenset(),
-        timers: frozenset[Timer] = frozenset(),
-    ) -> None:
-        #: For each kind: the resourceVersion up to which its view has seen everything, or NOT_STARTED.
-        self.views = views
-        self.queue = queue
-        #: Requests that will be reconciled again soon, after a backoff.
-        self.delayed = delayed
-        #: Requests that will be reconciled again after some time, unless something else enqueues them before.
-        self.timers = timers
-        #: The in-flight reconciles, in the order in which they started.
-        self.running = running
-        self.memory = memory
-        self.own = own
-        #: Requests whose last reconcile raised a programming error: the error, and how often in a row.
-        self.bugs = bugs
-        # Derived from a cluster state, for as long as that is the state.
-        self._state: State | None = None
-        self._changes: dict[int, list[Change]] | None = None
-        self._followers: dict[object, Instance] | None = None
-        self._key = b""
-        self._similarity = b""
-
-    def changed(
-        self,
-        *,
-        views: tuple[int, ...] | None = None,
-        queue: frozenset[Key] | None = None,
-        delayed: frozenset[Key] | None = None,
-        running: tuple[InFlight, ...] | None = None,
-        memory: bytes | None = None,
-        own: tuple[OwnWrite, ...] | None = None,
-        bugs: frozenset[tuple[Key, str, int]] | None = None,
-        timers: frozenset[Timer] | None = None,
-    ) -> Instance:
-        """This instance with some attributes changed."""
-        return Instance(
-            self.views if views is None else views,
-            self.queue if queue is None else queue,
-            self.delayed if delayed is None else delayed,
-            self.running if running is None else running,
-            self.memory if memory is None else memory,
-            self.own if own is None else own,
-            self.bugs if bugs is None else bugs,
-            self.timers if timers is None else timers,
-        )
-
-    def replaced(self, at: int, in_flight: InFlight) -> Instance:
-        """This instance with one of its in-flight reconciles changed."""
-        return self.changed(running=(*self.running[:at], in_flight, *self.running[at + 1 :]))
-
-    @property
-    def content(self) -> tuple[object, ...]:
-        """Equal for instances that are equal in everything."""
-        running = tuple([(run.start, run.node.id, run.versions, run.uuids) for run in self.running])
-        own = tuple([(write.kind, write.key, write.version, write.uid) for write in self.own])
-        return self.views, self.queue, self.delayed, self.timers, running, self.memory, own, self.bugs
-
-    def view(self, at: int) -> int:
-        """The position of a view."""
-        return self.views[at] if at < len(self.views) else NOT_STARTED
-
-    def undelivered(self, state: State, at: int, resource: str) -> list[Change]:
-        """The changes that a view has not seen yet, oldest first."""
-        position = self.views[at] if at < len(self.views) else NOT_STARTED
-        if position >= state.resource_version or position == NOT_STARTED:
-            return _NOTHING
-        if self._state is not state:
-            self.attach(state)
-        known = self._changes
-        if known is None:
-            known = self._changes = {}
-        elif at in known:
-            return known[at]
-        changes = known[at] = state.changes_since(position, resource)
-        return changes
-
-    def attach(self, state: State, key: bytes = b"", similarity: bytes = b"") -> None:
-        """Start to cache what is derived from a cluster state, among it two keys of this instance in it, if known."""
-        self._state = state
-        self._changes = None
-        self._followers = None
-        self._key = key
-        self._similarity = similarity
-
-    def followers(self, state: State) -> dict[object, Instance]:
-        """The known results of local steps of this instance in a cluster state, by the steps. The caller adds more."""
-        if self._state is not state:
-            self.attach(state)
-        if self._followers is None:
-            self._followers = {}
-        return self._followers
-
-    def cached_key(self, state: State) -> bytes:
-        """The key of this instance in a cluster state, if it was computed before; else empty."""
-        if self._state is not state:
-            self.attach(state)
-        return self._key
-
-    def keep_key(self, key: bytes) -> None:
-        """Cache the key of this instance in the attached cluster state."""
-        self._key = key
-
-    def cached_similarity(self, state: State) -> bytes:
-        """The key of this instance without counters, likewise."""
-        if self._state is not state:
-            self.attach(state)
-        return self._similarity
-
-    def keep_similarity(self, key: bytes) -> None:
-        """Cache the key of this instance without counters."""
-        self._similarity = key
+#: For each instance, the number of its process and its position there. Instances are numbered process by process.
+Places = tuple[tuple[int, int], ...]
 
 
 class LateWrite(NamedTuple):
@@ -215,12 +30,25 @@ class LateWrite(NamedTuple):
 class World:
     """A state of the model."""
 
-    __slots__ = ("acted", "budget", "instances", "issued", "issued_sum", "late", "masked", "objects", "state")
+    __slots__ = (
+        "_instances",
+        "acted",
+        "budget",
+        "issued",
+        "issued_sum",
+        "late",
+        "masked",
+        "objects",
+        "places",
+        "processes",
+        "state",
+    )
 
     def __init__(
         self,
         state: State,
-        instances: tuple[Instance, ...],
+        processes: tuple[Process, ...],
+        places: Places,
         acted: tuple[int, ...],
         objects: int,
         masked: int,
@@ -230,7 +58,9 @@ class World:
         late: tuple[LateWrite, ...] = (),
     ) -> None:
         self.state = state
-        self.instances = instances
+        self.processes = processes
+        self.places = places
+        self._instances: tuple[Instance, ...] | None = None
         #: For each user, the number of actions that were taken.
         self.acted = acted
         #: The sum of the digests of all objects.
@@ -245,20 +75,67 @@ class World:
         #: Writes of instances that were replaced since.
         self.late = late
 
+    @property
+    def instances(self) -> tuple[Instance, ...]:
+        """The instances of all processes, by their numbers."""
+        if self._instances is None:
+            self._instances = tuple([instance for process in self.processes for instance in process.instances])
+        return self._instances
+
+    def process(self, index: int) -> Process:
+        """The process that an instance belongs to."""
+        return self.processes[self.places[index][0]]
+
     def with_instance(self, index: int, instance: Instance) -> World:
         """This state with one instance changed."""
-        return self.with_instances((*self.instances[:index], instance, *self.instances[index + 1 :]))
+        number, position = self.places[index]
+        return self.with_process(number, self.processes[number].with_instance(position, instance))
 
-    def with_instances(self, instances: tuple[Instance, ...]) -> World:
-        """This state with other instances."""
+    def with_process(self, number: int, process: Process) -> World:
+        """This state with one process changed."""
+        return self.with_processes((*self.processes[:number], process, *self.processes[number + 1 :]))
+
+    def with_processes(self, processes: tuple[Process, ...]) -> World:
+        """This state with other processes."""
         return World(
             self.state,
-            instances,
+            processes,
+            self.places,
             self.acted,
             self.objects,
             self.masked,
             self.issued,
             self.issued_sum,
+            self.budget,
+            self.late,
+        )
+
+    def within(self, other: World, state: State) -> World:
+        """The processes of this state in a cluster that ``other`` describes up to its history, which is ``state``."""
+        return World(
+            state,
+            self.processes,
+            self.places,
+            other.acted,
+            other.objects,
+            other.masked,
+            other.issued,
+            other.issued_sum,
+            other.budget,
+            other.late,
+        )
+
+    def written(self, state: State, objects: int, masked: int, issued: HashTrieMap[str, int], issued_sum: int) -> World:
+        """This state after writes to the cluster: the sums over its objects, and the identities handed out by then."""
+        return World(
+            state,
+            self.processes,
+            self.places,
+            self.acted,
+            objects,
+            masked,
+            issued,
+            issued_sum,
             self.budget,
             self.late,
         )
@@ -291,7 +168,8 @@ class World:
     ) -> World:
         return World(
             self.state,
-            self.instances,
+            self.processes,
+            self.places,
             self.acted if acted is None else acted,
             self.objects,
             self.masked,
@@ -309,11 +187,11 @@ class World:
     @property
     def is_resting(self) -> bool:
         """No reconcile is in flight."""
-        for instance in self.instances:  # noqa: SIM110 - a generator costs twice as much, and this runs for every step
-            if instance.running:
+        for process in self.processes:  # noqa: SIM110 - a generator costs twice as much, and this runs for every step
+            if not process.is_resting:
                 return False
         return True
 
     def undelivered(self, index: int, at: int, resource: str) -> list[Change]:
-        """The changes that a view of an instance has not seen yet, oldest first."""
-        return self.instances[index].undelivered(self.state, at, resource)
+        """The changes that a view of an instance's process has not seen yet, oldest first."""
+        return self.process(index).undelivered(self.state, at, resource)

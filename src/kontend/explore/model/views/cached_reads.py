@@ -13,7 +13,8 @@ from kontend.cluster.state import Objects, Version
 from kontend.cluster.storage import read_back
 from kontend.explore.model.answer import Answer, Refusal
 from kontend.explore.model.outcome import meet
-from kontend.explore.model.state.world import InFlight, MetVersion, World
+from kontend.explore.model.state.process import InFlight, MetVersion
+from kontend.explore.model.state.world import World
 from kontend.explore.program.symbols import unbind, version_token
 from kontend.kube.errors import ApiError, not_found
 from kontend.kube.meta.names import Key, key_of, parse_kind
@@ -60,7 +61,7 @@ class CachedReader:
         self._resource = resource
         self._indexes = indexes
         self._exact = exact
-        self._deleted = {write.uid for write in world.instances[index].own if write.uid}
+        self._deleted = {write.uid for write in world.process(index).own if write.uid}
 
     def read(self, in_flight: InFlight, call: Call) -> CachedRead:
         """The response to a cached read."""

@@ -11,7 +11,8 @@ import orjson
 from kontend.cluster.startup.seed import UnknownKind
 from kontend.explore.model.answer import Answer, Refusal
 from kontend.explore.model.layout import Layout
-from kontend.explore.model.state.world import NOT_STARTED, InFlight, Instance, World
+from kontend.explore.model.state.process import NOT_STARTED, InFlight, Process
+from kontend.explore.model.state.world import World
 from kontend.explore.model.views.cached_reads import CachedRead, CachedReader
 from kontend.explore.model.views.delivery import Delivery
 from kontend.runtime.client.call import Call
@@ -24,18 +25,18 @@ class Reads:
         self._layout = layout
         self._delivery = delivery
 
-    def is_local(self, instance: Instance, index: int, call: Call) -> bool:
+    def is_local(self, process: Process, index: int, call: Call) -> bool:
         """The view that answers a call was started before."""
         if not call.cached or call.subresource:
             return False
         kinds = self._layout.kinds[index]
-        return call.kind in kinds and instance.view(kinds.index(call.kind)) != NOT_STARTED
+        return call.kind in kinds and process.view(kinds.index(call.kind)) != NOT_STARTED
 
-    def must_wait(self, instance: Instance, index: int, call: Call) -> bool:
-        """A cached read must wait until its view has seen an own write of the instance."""
-        if not instance.own or not self.is_local(instance, index, call):
+    def must_wait(self, process: Process, index: int, call: Call) -> bool:
+        """A cached read must wait until its view has seen an own write of the process."""
+        if not process.own or not self.is_local(process, index, call):
             return False
-        for write in instance.own:
+        for write in process.own:
             if write.uid or write.kind != call.kind:
                 continue
             if call.verb == "get":
@@ -47,8 +48,9 @@ class Reads:
 
     def caught_up(self, world: World, index: int, call: Call) -> World:
         """The state after the deliveries that a cached read waits for."""
-        while self.must_wait(world.instances[index], index, call):
-            world, _ = self._delivery.delivered(world, index, self._layout.kinds[index].index(call.kind))
+        while self.must_wait(world.process(index), index, call):
+            at = self._layout.kinds[index].index(call.kind)
+            world, _ = self._delivery.delivered(world, self._layout.places[index][0], at)
         return world
 
     def misses(self, world: World, index: int, call: Call, until: int) -> bool:
@@ -74,11 +76,11 @@ class Reads:
             layout.kinds[index].append(call.kind)
             layout.resources[index].append(resource.key)
         at = layout.kinds[index].index(call.kind)
-        instance = world.instances[index]
-        if instance.view(at) == NOT_STARTED:
-            views = list(instance.views) + [NOT_STARTED] * (at + 1 - len(instance.views))
+        process = world.process(index)
+        if process.view(at) == NOT_STARTED:
+            views = list(process.views) + [NOT_STARTED] * (at + 1 - len(process.views))
             views[at] = world.state.resource_version
-            world = world.with_instance(index, instance.changed(views=tuple(views)))
+            world = world.with_process(layout.places[index][0], process.changed(views=tuple(views)))
         indexes = layout.programs[index].controller.indexes.get(call.kind, {})
         reader = CachedReader(world, index, at, resource, indexes, exact=layout.is_exact)
         return reader.read(in_flight, call), world

@@ -8,7 +8,8 @@ from typing import Any
 from kontend.cluster.resources import Resource
 from kontend.cluster.state import State, Version
 from kontend.cluster.storage import read_back
-from kontend.explore.model.state.world import NOT_STARTED, World
+from kontend.explore.model.state.process import NOT_STARTED
+from kontend.explore.model.state.world import World
 from kontend.explore.model.views.cached_reads import viewed
 from kontend.explore.problems import BadScenario
 from kontend.kube.meta.names import Key
@@ -133,14 +134,12 @@ class Triggers:
         cache = Cache(monotonic=False)
         indexes = self.controller.indexes
         for at, kind in enumerate(self._kinds):
-            if world.instances[index].view(at) == NOT_STARTED:
+            if world.process(index).view(at) == NOT_STARTED:
                 continue
             resource = self._resource(world.state, kind)
             view = cache.view(kind, plural=resource.plural)
             for name, indexer in indexes.get(kind, {}).items():
                 view.add_index(name, indexer)
             objects = viewed(world, index, at, resource.key)
-            view.replace(
-                [read_back(resource, version) for version in objects.values()], world.instances[index].view(at)
-            )
+            view.replace([read_back(resource, version) for version in objects.values()], world.process(index).view(at))
         return cache

@@ -135,7 +135,7 @@ class _Shrinking:
             return
         caught_up = tuple(
             Step("deliver", step.instance, model.kinds[step.instance][at])
-            for at in range(len(world.instances[step.instance].views))
+            for at in range(len(world.process(step.instance).views))
             for _ in world.undelivered(step.instance, at, model.resources[step.instance][at])
         )
         if caught_up:
