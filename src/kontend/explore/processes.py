@@ -6,7 +6,7 @@ kube-controller-manager in another one. ``Scenario(processes=...)`` says otherwi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kontend.explore.problems import BadScenario, not_among
@@ -38,6 +38,7 @@ def copies_of(name: str, count: int) -> list[str]:
 
 def deployed(scenario: Scenario, controllers: Sequence[Controller]) -> list[Deployed]:
     """The processes of a scenario, in the order of their first controllers. Raises :class:`BadScenario`."""
+    _check_form(scenario)
     names = [controller.name for controller in controllers]
     chosen: dict[str, str] = {}
     for process, members in scenario.processes.items():
@@ -58,6 +59,15 @@ def deployed(scenario: Scenario, controllers: Sequence[Controller]) -> list[Depl
         Deployed(process, tuple(members), _copies(scenario, process, [names[member] for member in members]))
         for process, members in members_of.items()
     ]
+
+
+def _check_form(scenario: Scenario) -> None:
+    expected = "expected lists of controllers by the names of processes, such as {'web': ['widgets', 'gadgets']}"
+    if not isinstance(scenario.processes, Mapping):
+        raise BadScenario(f"Scenario(processes={scenario.processes!r}): {expected}", scenario.line)
+    for process, members in scenario.processes.items():
+        if not isinstance(process, str) or isinstance(members, str) or not isinstance(members, Sequence):
+            raise BadScenario(f"Scenario(processes={{{process!r}: {members!r}}}): {expected}", scenario.line)
 
 
 def _check_instances(scenario: Scenario, names: Sequence[str]) -> None:

@@ -30,7 +30,18 @@ from kontend.runtime.source_location import working_directory
 
 #: The endings of files that are read as YAML.
 ENDINGS: Final = (".yaml", ".yml", ".json")
-_FIELDS: Final = ("name", "controllers", "crds", "objects", "actions", "properties", "bounds", "guards", "plan")
+_FIELDS: Final = (
+    "name",
+    "controllers",
+    "crds",
+    "objects",
+    "actions",
+    "properties",
+    "bounds",
+    "guards",
+    "processes",
+    "plan",
+)
 
 
 def scenario_documents(path: str | Path) -> dict[str, tuple[Scenario, Any]]:
@@ -81,6 +92,7 @@ def _scenario(document: Mapping[str, Any], where: str, base: Path) -> Scenario:
         bounds=_options(Bounds, Bounds(), document.get("bounds"), f"{where}: bounds"),
         guards=_options(Guards, Guards(fencing=False), document.get("guards"), f"{where}: guards"),
         name=str(document.get("name") or ""),
+        processes=document.get("processes") or {},
     )
 
 

@@ -94,7 +94,7 @@ def _reached(reductions: Reductions) -> tuple[MacroSteps, World]:
     scenario = Scenario([Rests()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0), reductions=reductions)
     model = Model(scenario)
     world = model.initial()
-    while steps := [step for step in model.steps_of_instance(world, 0) if step.action != "timer"]:
+    while steps := [step for step in model.steps_of_process(world, 0) if step.action != "timer"]:
         world = model.next(world, steps[0]).world
     return MacroSteps(model), world
 

@@ -26,28 +26,28 @@ def test_a_write_leads_states_with_one_cluster_to_one_cluster() -> None:
     assert model.next(world, CALL).world.state is model.next(other, CALL).world.state
 
 
-def test_the_instance_that_has_written_is_one_object_in_both_states() -> None:
+def test_the_process_that_has_written_is_one_object_in_both_states() -> None:
     model, world, other = _before_write()
     one, two = model.next(world, CALL).world, model.next(other, CALL).world
-    assert one.instances[0] is two.instances[0]
-    assert one.instances[1] is not two.instances[1]
+    assert one.processes[0] is two.processes[0]
+    assert one.processes[1] is not two.processes[1]
 
 
-def test_an_instance_that_a_write_does_not_move_keeps_what_it_knows_of_the_cluster_before() -> None:
+def test_a_process_that_a_write_does_not_move_keeps_what_it_knows_of_the_cluster_before() -> None:
     model, world, _ = _before_write()
     keys = model.layout.keys
-    key = keys.of_instance(world, 1)
+    key = keys.of_process(world, 1)
     after = model.next(world, CALL).world
-    assert keys.of_instance(after, 1) != key
-    assert after.instances[1] is not world.instances[1]
-    assert world.instances[1].cached_key(world.state) == key
+    assert keys.of_process(after, 1) != key
+    assert after.processes[1] is not world.processes[1]
+    assert world.processes[1].cached_key(world.state) == key
 
 
 def test_a_late_write_is_told_from_an_equal_one_by_its_reconcile() -> None:
     model, world, _ = _before_write()
     late = world.with_late((LateWrite(0, world.instances[0].running[0], 0),))
     one, two = model.next(late, CALL).world, model.next(late, CALL).world
-    assert one.instances[0] is not two.instances[0]
+    assert one.processes[0] is not two.processes[0]
 
 
 def test_what_was_forgotten_is_made_again() -> None:

@@ -22,13 +22,17 @@ class Answers(Caches):
     """Answers the calls of reconciles."""
 
     scenario: Scenario
+    #: The controllers that run in one process, by their numbers.
+    homes: list[list[int]]
     #: A clock advances by a second when a reconcile that has asked for the time changes something.
     ticks: bool
 
     def instances_of(self, index: int) -> int:
         """The number of instances of a controller."""
         bounds = self.scenario.bounds
-        return bounds.instances.get(self.controllers[index].name, bounds.concurrent)
+        home = next(members for members in self.homes if index in members)
+        given = [bounds.instances.get(self.controllers[member].name) for member in home]
+        return next((count for count in given if count is not None), bounds.concurrent)
 
     def _read_cache(self, world: World, index: int, call: Call, text: str, begun: int | None) -> tuple[Step, Answer]:
         """Read a cache. What changed after the reconcile had ``begun`` is not missed."""
@@ -40,8 +44,10 @@ class Answers(Caches):
         positions = dict(instance.positions)
         if call.kind not in positions:  # a cache is kept from the first read on
             positions[call.kind] = world.state.resource_version
-            instance = replace(instance, positions=tuple(positions.items()))
-            world = world.with_instance(index, instance)
+            for member in world.members(instance.process):
+                following = replace(world.instances[member], positions=tuple(positions.items()))
+                world = world.with_instance(member, following)
+            instance = world.instances[index]
         pending = self.pending(world.state, call.kind, positions[call.kind])
         stale = any(
             call.namespace in ("", change.key.namespace)

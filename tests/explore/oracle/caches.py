@@ -78,19 +78,24 @@ class Caches:
         requests = [request for event in events for request in self._requests(state, instance, event)]
         return replace(instance, queue=instance.queue | set(requests))
 
+    def _informed(self, world: World, process: int, kind: str, change: Change) -> World:
+        """The world after the cache of a process has seen one more event: all its controllers are told."""
+        for index in world.members(process):
+            world = world.with_instance(index, self._delivered(world.state, world.instances[index], kind, change))
+        return world
+
     def _within_lag(self, world: World) -> World:
         """Deliver, oldest first, what keeps a cache further behind than the bound."""
-        instances = []
-        for instance in world.instances:
+        for process in sorted({instance.process for instance in world.instances}):
             while True:
+                positions = world.instances[world.members(process)[0]].positions
                 late = [
                     (changes[0].resource_version, index, kind, changes[0])
-                    for index, (kind, position) in enumerate(instance.positions)
+                    for index, (kind, position) in enumerate(positions)
                     if len(changes := self.pending(world.state, kind, position)) > self.lag
                 ]
                 if not late:
                     break
                 _, _, kind, change = min(late, key=lambda entry: entry[:2])
-                instance = self._delivered(world.state, instance, kind, change)
-            instances.append(instance)
-        return replace(world, instances=tuple(instances))
+                world = self._informed(world, process, kind, change)
+        return world

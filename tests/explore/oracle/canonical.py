@@ -34,7 +34,7 @@ class Canonical:
         """A state as text."""
         parts = [f"acted {world.acted} {world.faults}"]
         if world.faults.crashes:
-            for index in range(len(self._model.controllers)):
+            for index in (home[0] for home in self._model.homes):
                 parts += [self._change(change) for change in self._model.recent(world.state, index)]
         objects = [
             f"{resource} {key} {self._version(version)}"

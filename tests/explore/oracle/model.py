@@ -49,9 +49,11 @@ class InFlight:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One running copy of a controller, with caches, a queue and a memory of its own."""
+    """One running copy of a controller, with a queue and a memory of its own. All of a process have the same caches."""
 
     controller: int
+    #: The number of the process that it runs in.
+    process: int
     #: The resourceVersion up to which the cache of each kind has seen events.
     positions: tuple[tuple[str, int], ...]
     queue: frozenset[Key]
@@ -131,6 +133,10 @@ class World:
         instances = list(self.instances)
         instances[index] = instance
         return replace(self, instances=tuple(instances))
+
+    def members(self, process: int) -> list[int]:
+        """The numbers of the instances of a process."""
+        return [index for index, instance in enumerate(self.instances) if instance.process == process]
 
     def advanced(self, controller: int, request: Key, seconds: int) -> World:
         """The state after a clock has advanced."""

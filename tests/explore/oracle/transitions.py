@@ -51,21 +51,37 @@ class Model(Users):
             state = seed(numbered(state, issued), obj, manager=USER)
             issued += used(state, issued)
         self.controllers = resolved_controllers(scenario, Cluster(state=state, manager=USER))
-        instances = tuple(
-            self._first(state, index) for index in range(len(self.controllers)) for _ in range(self.instances_of(index))
-        )
+        by_name: dict[str, list[int]] = {}
+        chosen = {name: process for process, names in scenario.processes.items() for name in names}
+        for index, controller in enumerate(self.controllers):
+            by_name.setdefault(chosen.get(controller.name, controller.runs_in), []).append(index)
+        self.homes = list(by_name.values())
+        copies = [home for home in self.homes for _ in range(self.instances_of(home[0]))]
+        instances = tuple(self._first(state, index, process) for process, home in enumerate(copies) for index in home)
         bounds = scenario.bounds
         left = FaultsLeft()
         if bounds.faults:
             left = FaultsLeft(bounds.faults, bounds.crashes, bounds.failed, bounds.lost, bounds.handovers)
         self.initial = World(state, instances, tuple(0 for _ in self.users), issued=issued, faults=left)
 
-    def _first(self, state: State, index: int, position: int | None = None) -> Instance:
+    def _kinds(self, index: int) -> list[str]:
+        """The kinds that the process of a controller follows."""
+        home = next(members for members in self.homes if index in members)
+        return list(dict.fromkeys(kind for member in home for kind in self.controllers[member].kinds))
+
+    def _started_again(self, world: World, process: int, position: int | None = None) -> World:
+        """The world after all controllers of a process have started anew."""
+        for index in world.members(process):
+            fresh = self._first(world.state, world.instances[index].controller, process, position)
+            world = world.with_instance(index, fresh)
+        return world
+
+    def _first(self, state: State, index: int, process: int, position: int | None = None) -> Instance:
         """An instance that has just listed everything, as it is or as it was at a version."""
         controller = self.controllers[index]
         position = state.resource_version if position is None else position
-        positions = tuple((kind, position) for kind in controller.kinds)
-        instance = Instance(index, positions, frozenset(), frozenset(), remembered(controller))
+        positions = tuple((kind, position) for kind in self._kinds(index))
+        instance = Instance(index, process, positions, frozenset(), frozenset(), remembered(controller))
         queue = {
             request
             for kind in controller.kinds
@@ -94,14 +110,16 @@ class Model(Users):
                 yield Step(f"{name}: retry of {request}", world.with_instance(index, ready))
             for timer in sorted(instance.timers):
                 yield self._fire(world, index, timer, f"{name}: timer of {timer[1]} after {timer[0]} s")
-            for kind, position in instance.positions:
+            for kind, position in instance.positions if index == world.members(instance.process)[0] else ():
                 for change in self.pending(world.state, kind, position)[:1]:
-                    informed = self._delivered(world.state, instance, kind, change)
                     text = f"{name}: cache sees {change.type} {kind} {change.key}"
-                    yield Step(text, world.with_instance(index, informed))
+                    yield Step(text, self._informed(world, instance.process, kind, change))
                 if len(self.pending(world.state, kind, position)) > 1:
-                    informed = self._relisted(world.state, instance, kind, position)
-                    yield Step(f"{name}: cache lists {kind} again", world.with_instance(index, informed), perturbs=True)
+                    informed = world
+                    for member in world.members(instance.process):
+                        moved = self._relisted(world.state, world.instances[member], kind, position)
+                        informed = informed.with_instance(member, moved)
+                    yield Step(f"{name}: cache lists {kind} again", informed, perturbs=True)
             if world.faults.total:
                 yield from self._faults(world, index, name)
         yield from self._actions(world, busy)
@@ -160,15 +178,16 @@ class Model(Users):
 
     def old_lists(self, state: State, index: int) -> list[tuple[int, Change]]:
         """The changes that the lists of a restart may be the first not to have, each with how many those lists lack."""
-        kinds = self.controllers[index].kinds
-        resources = {self._resource(state, kind).key for kind in kinds}
+        resources = {self._resource(state, kind).key for kind in self._kinds(index)}
+        home = next(members for members in self.homes if index in members)
+        reconciled = {self._resource(state, self.controllers[member].kind).key for member in home}
         since = state.changes_since(self.initial.state.resource_version)
         lacking = [change for change in reversed(since) if change.resource in resources]
         found = []
         ended: set[tuple[str, Key]] = set()
         for many, change in enumerate(lacking, 1):
             thing = (change.resource, change.key)
-            own = change.resource == self._resource(state, kinds[0]).key
+            own = change.resource in reconciled
             ends_former = change.new is None and state.find(*thing) is not None
             is_first = ends_former and (not ended or (own and thing not in ended))
             if ends_former:
@@ -182,7 +201,7 @@ class Model(Users):
         old = self.old_lists(state, index)
         if not old:
             return []
-        resources = {self._resource(state, kind).key for kind in self.controllers[index].kinds}
+        resources = {self._resource(state, kind).key for kind in self._kinds(index)}
         return [
             change for change in state.changes_since(old[-1][1].resource_version - 1) if change.resource in resources
         ]
@@ -190,14 +209,13 @@ class Model(Users):
     def _faults(self, world: World, index: int, name: str) -> Iterator[Step]:
         """A crash of an instance with a restart, failures of its calls, and another process in its place."""
         instance = world.instances[index]
-        if world.faults.crashes:
+        if world.faults.crashes and index == world.members(instance.process)[0]:
             after = replace(world, faults=world.faults.spent("crashes"))
-            fresh = self._first(world.state, instance.controller)
-            yield Step(f"{name} crashes", after.with_instance(index, fresh), perturbs=True, optional=True)
+            yield Step(f"{name} crashes", self._started_again(after, instance.process), perturbs=True, optional=True)
             for age, change in self.old_lists(world.state, instance.controller):
-                old = self._first(world.state, instance.controller, change.resource_version - 1)
+                old = self._started_again(after, instance.process, change.resource_version - 1)
                 text = f"{name} crashes and lists what was there {age} changes ago"
-                yield Step(text, after.with_instance(index, old), perturbs=True, optional=True)
+                yield Step(text, old, perturbs=True, optional=True)
         if not self.atomic:
             for in_flight in instance.running:
                 for number, call in in_flight.calls:
@@ -211,8 +229,8 @@ class Model(Users):
         if world.faults.handovers and call.writes:
             late = LateWrite(instance.controller, in_flight, call)
             after = replace(world, faults=world.faults.spent("handovers"), late=(*world.late, late))
-            fresh = self._first(world.state, instance.controller)
-            yield Step(f"{text} is late", after.with_instance(index, fresh), perturbs=True, optional=True)
+            fresh = self._started_again(after, instance.process)
+            yield Step(f"{text} is late", fresh, perturbs=True, optional=True)
         if world.faults.failed:
             after = replace(world, faults=world.faults.spent("failed"))
             errors: list[tuple[str, ApiError]] = [
@@ -251,7 +269,7 @@ class Model(Users):
         while self._waits(world.state, world.instances[index], call):
             instance = world.instances[index]
             change = self.pending(world.state, call.kind, dict(instance.positions)[call.kind])[0]
-            world = world.with_instance(index, self._delivered(world.state, instance, call.kind, change))
+            world = self._informed(world, instance.process, call.kind, change)
         return world
 
     def _waits(self, state: State, instance: Instance, call: Call) -> bool:

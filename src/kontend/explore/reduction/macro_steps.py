@@ -268,7 +268,8 @@ class MacroSteps:
         seen: set[tuple[object, ...]] = set()
         while heap:
             _, _, _, macro, hurried = heapq.heappop(heap)
-            signature = _signature(macro.world.processes[number])
+            # A reconcile that fails may lead back to the same state as one that finds nothing to do.
+            signature = (*_signature(macro.world.processes[number]), macro.failure and macro.failure.text)
             if signature in seen:
                 continue
             seen.add(signature)

@@ -104,9 +104,10 @@ def test_a_crash_drops_timers_retries_and_own_writes() -> None:
     fail = Step("fail", 0, W)
     world = taken(model, START, CALL, fail, CALL)
     assert world.instances[0].timers == {(5.0, W)}
-    assert world.instances[0].own
-    restarted = model.next(world, Step("crash", 0)).world.instances[0]
-    assert (restarted.timers, restarted.delayed, restarted.own) == (frozenset(), frozenset(), ())
+    assert world.processes[0].own
+    after = model.next(world, Step("crash", 0)).world
+    restarted = after.instances[0]
+    assert (restarted.timers, restarted.delayed, after.processes[0].own) == (frozenset(), frozenset(), ())
 
 
 def test_a_crash_of_one_instance_leaves_the_others_alone() -> None:
@@ -424,9 +425,9 @@ def test_only_a_write_on_its_way_is_overtaken_by_a_successor_and_none_within_ato
     assert "depose" not in {step.action for step in atomic.faults.steps(in_flight)}
 
 
-def test_one_instance_has_the_steps_of_all_where_it_is_the_only_one() -> None:
+def test_one_process_has_the_steps_of_all_where_it_is_the_only_one() -> None:
     for faults in (0, 1):
         model = Model(scenario(lag=0, faults=faults))
         world = taken(model, START, CALL)
         of_all = [step for step in model.steps(world) if step.action != "act"]
-        assert model.steps_of_instance(world, 0) == of_all
+        assert model.steps_of_process(world, 0) == of_all

@@ -59,7 +59,7 @@ def test_numbers_of_versions_do_not_count_unless_code_can_tell() -> None:
     first, second = _after(model, *[Step("act")] * 2), _after(model, *[Step("act")] * 4)
     assert sums(first)[0] == sums(second)[0]
     assert sums(first)[1] != sums(second)[1]
-    assert key_of.of_instance(first, 0) == key_of.of_instance(second, 0)
+    assert key_of.of_process(first, 0) == key_of.of_process(second, 0)
     assert model.key(first) != model.key(second)  # the user has more to do in one of them
 
 
@@ -76,10 +76,10 @@ def test_a_version_that_was_read_is_found_again_among_the_undelivered_events() -
     keys = model.layout.keys
     for steps, which in (([*_instance(0, 1)], -1), ([*_instance(0, 1), Step("act")], 0)):
         world = _after(model, *steps)
-        instance = world.instances[0]
-        (met,) = instance.running[0].versions
-        assert keys.which_version(world.state, 0, instance, met) == which
-        assert keys.version_at(world.state, 0, instance, (*met[:2], which)) == met
+        process = world.processes[0]
+        (met,) = process.instances[0].running[0].versions
+        assert keys.which_version(world.state, 0, process, met) == which
+        assert keys.version_at(world.state, 0, process, (*met[:2], which)) == met
 
 
 def test_queues_and_memory_count() -> None:

@@ -380,9 +380,9 @@ OWN = Key("default", "w")
 )  # fmt: skip
 def test_a_cached_read_waits_for_own_writes_of_what_it_reads(write: OwnWrite, call: Call, waits: bool) -> None:
     reads, model = _reads()
-    instance = model.initial().instances[0]
-    assert reads.must_wait(instance, 0, call) is False
-    assert reads.must_wait(instance.changed(own=(write,)), 0, call) is waits
+    process = model.initial().processes[0]
+    assert reads.must_wait(process, 0, call) is False
+    assert reads.must_wait(process.changed(own=(write,)), 0, call) is waits
 
 
 def test_a_read_of_a_kind_that_is_not_served_finds_nothing_and_starts_no_view() -> None:

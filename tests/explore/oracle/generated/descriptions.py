@@ -112,7 +112,15 @@ def scenario_of(described: Mapping[str, Any]) -> Scenario:
             atomic=described["atomic"],
         ),
         guards=_guards(described["guards"]),
+        processes=_processes(described),
     )
+
+
+def _processes(described: Mapping[str, Any]) -> dict[str, list[str]]:
+    """One process for all programs, where the description says so; else one for each."""
+    if described.get("processes") == "together":
+        return {}
+    return {controller["name"]: [controller["name"]] for controller in described["controllers"]}
 
 
 def weight(described: Mapping[str, Any]) -> float:

@@ -59,6 +59,9 @@ class _ScenarioMaker(FurtherParts):
         heaviest = FURTHER_HEAVIEST if self.themes & set(FURTHER_THEMES) else HEAVIEST
         while weight(made) > heaviest and self.lighten(made):
             pass
+        # The oracle does not share own writes between controllers, so guarded reads need caches of their own.
+        is_shared = made["guards"] not in ("on", "reads") and self.chance(0.6)
+        made["processes"] = "together" if is_shared else "apart"
         return made
 
     def lighten(self, made: dict[str, Any]) -> bool:
