@@ -17,6 +17,7 @@ BENCHMARKS = (
     "page",
     "audit_labels",
     "audit_speed",
+    "race",
 )
 
 

@@ -52,10 +52,13 @@ def run(argv: Sequence[str]) -> int:
         write("\n".join(_text(documents, files, result, reading, options)) + "\n")
     if documents:
         return ExitCode.FINDINGS
-    return ExitCode.UNDECIDED if reading.bad or _undecided(result) else ExitCode.OK
+    return ExitCode.UNDECIDED if reading.bad or reading.late or _undecided(result) else ExitCode.OK
 
 
-_EXPECTED: Final = "expected JSON lines of audit.k8s.io/v1, as kube-apiserver --audit-log-path writes them"
+_EXPECTED: Final = (
+    "expected JSON lines of audit.k8s.io/v1, as kube-apiserver --audit-log-path writes them, or an export of "
+    "CloudWatch, Cloud Logging, Azure or OpenShift"
+)
 
 
 def parser() -> Parser:
@@ -71,10 +74,15 @@ def parser() -> Parser:
         },
         topic="race",
         epilog="Exit codes: 0 nothing found, 1 findings, 2 usage error, 3 nothing found, and not everything could be "
-        "judged: suspected writes, lines that cannot be read, or no write with its objects.",
+        "judged: suspected writes, lines that cannot be read or come too late, or no write with its objects.",
     )
     add = made.add_argument
-    add("files", nargs="+", metavar="FILE", help="an audit log, also compressed with gzip; - for the standard input")
+    add(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="an audit log, also compressed with gzip or zstd; - for the standard input",
+    )
     add("--since", type=_time, metavar="TIME", help="judge writes from here on: 2026-11-16T10:00:00Z, or 15m ago")
     add("--until", type=_time, metavar="TIME", help="judge writes up to here")
     add("--namespace", "-n", action="append", default=[], metavar="NAME", help="only this namespace (repeatable)")
@@ -217,6 +225,13 @@ def _notes(result: Result, reading: Reading) -> Iterator[str]:
         yield f"left out: {result.omitted:,} findings of further causes; --namespace and --kind narrow the search"
     if result.forgotten:
         yield f"forgotten: {result.forgotten:,} objects that were not met for a while, to keep memory within bounds"
+    if reading.late:
+        yield (
+            f"out of order: {reading.late:,} event{'s' * (reading.late != 1)} came too late to be put in its "
+            "place, and what was judged before may be wrong; sort the lines by stageTimestamp"
+        )
+    for lack in sorted(reading.lacks):
+        yield f"not in the log: {lack}"
     if reading.bad:
         yield f"not read: {reading.bad:,} of {reading.lines:,} lines"
 

@@ -1,14 +1,19 @@
 """Puts the events of a log in order.
 
+Exports do not keep the order of lines: CloudWatch and Cloud Logging order by the time of arrival, and so do shippers
+of several files. Events wait in a heap until 128 others have come, and leave by their times. One that comes later than
+that is counted, because what was judged before it may be wrong.
+
 An API server logs a request when its response is complete, so two writes of one object may be logged in the wrong
-order. Events wait in a short queue, in which the writes of one object change places until their versions are in order.
+order even so. They wait in a second queue, in which they change places until their versions are in order.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, Protocol
 
 from kontend.race.log.content import version_of
 from kontend.race.log.event import WRITES, AuditEvent, ObjectKey
@@ -16,6 +21,37 @@ from kontend.race.log.event import WRITES, AuditEvent, ObjectKey
 #: Events that wait for others, and their bytes.
 _WAITING: Final = 256
 _WAITING_BYTES: Final = 4 << 20
+
+
+#: Events that wait for earlier ones, and their bytes.
+_HEAP: Final = 128
+_HEAP_BYTES: Final = 4 << 20
+
+
+class Lateness(Protocol):
+    """Counts events that came too late to be put in order."""
+
+    late: int
+
+
+def by_time(events: Iterable[AuditEvent], lateness: Lateness) -> Iterator[AuditEvent]:
+    """The events of one file by their times; a watch that begins comes before what is complete at the same time."""
+    heap: list[tuple[float, bool, int, AuditEvent]] = []
+    size, last = 0, float("-inf")
+    for number, event in enumerate(events):
+        heapq.heappush(heap, (event.completed, not event.started, number, event))
+        size += event.size
+        while len(heap) > _HEAP or (size > _HEAP_BYTES and len(heap) > 1):
+            first = heapq.heappop(heap)[3]
+            size -= first.size
+            lateness.late += first.completed < last
+            last = max(last, first.completed)
+            yield first
+    while heap:
+        first = heapq.heappop(heap)[3]
+        lateness.late += first.completed < last
+        last = max(last, first.completed)
+        yield first
 
 
 def in_order(events: Iterable[AuditEvent]) -> Iterator[AuditEvent]:
