@@ -35,7 +35,7 @@ time.sleep(100)
 
 
 def can_mount() -> bool:
-    """Whether this machine lets a process have mounts of its own."""
+    """Say if this machine lets a process have mounts of its own."""
     code = "import sys; sys.path.insert(0, sys.argv[1]); import pod_files; pod_files.enter()"
     command = [sys.executable, "-S", "-c", code, str(Path(pod_files.__file__).parent)]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""What a run has made up is replaced by what it stands for, wherever it appears."""
+"""Names, addresses and uids that a run has made up are replaced by what they stand for, wherever they appear."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.kube.errors import ApiError
-from kontend.live.gate.call import Call
+from kontend.live.gate.call import CONNECTIONS, Call
 from kontend.live.gate.plan import Plan
 from kontend.live.process.quiescence import Patience, Rest
 from kontend.live.properties.final_state import differences, same, unstable_fields
@@ -78,10 +78,14 @@ class Baseline:
 
     @property
     def waiting(self) -> str:
-        """The condition of a user's object that does not hold at the end of unperturbed runs; empty if there is none.
+        """Something that the controller waits for at the end of unperturbed runs; empty if there is nothing.
 
-        What the controller would do once it holds is not tried.
+        It connects to a pod, in which nothing runs, or an object of the user does not get ready. What the controller
+        would do after that is not tried.
         """
+        for request in self.runs[0].log.requests():
+            if request.call.subresource in CONNECTIONS and request.code >= 400:
+                return f"{request.call} cannot be answered here: nothing runs in pods"
         final = self.runs[0].final
         for action in self.setting.workload.actions:
             if not action.is_served(final):

@@ -80,7 +80,7 @@ class Outcome(NamedTuple):
 
 @dataclass(slots=True)
 class _Ledger:
-    """What a campaign knows so far."""
+    """Knowledge of a campaign so far: the outcomes, and the violations behind them."""
 
     baseline: Baseline
     plans: list[Plan]

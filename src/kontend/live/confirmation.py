@@ -106,7 +106,7 @@ class Confirmation:
                 return await self._reliable(seen)
         assert first is not None  # there is at least one occurrence
         await self._repeat(first, self._repeats - 1)
-        return _violation(first)
+        return self._violation(first)
 
     async def _judged(self, occurrence: Occurrence) -> Occurrence | None:
         """Return an occurrence with the differences that no unperturbed run shows; None if there are none left."""
@@ -121,9 +121,18 @@ class Confirmation:
             if shrunk is not None:
                 await self._repeat(shrunk, self._repeats)
                 if shrunk.seen == shrunk.runs:
-                    return _violation(shrunk)
+                    return self._violation(shrunk)
         await self._repeat(first, self._repeats - 1)
-        return _violation(first)
+        return self._violation(first)
+
+    def _violation(self, seen: _Seen) -> Violation:
+        """Return the violation that some runs have shown.
+
+        A process whose unperturbed runs end in different states is racy by itself. What the perturbation does then is
+        seen only if it does so every time; two of four runs may be the other end of the same race.
+        """
+        by_chance = bool(self._baseline.disagreement) and seen.finding.final and 1 < seen.seen < seen.runs
+        return Violation(seen.finding, seen.plan, seen.run, seen.seen, seen.runs, unjudged=by_chance)
 
     async def heal(self, violation: Violation, occurrences: Sequence[Occurrence]) -> Violation:
         """Return a confirmed violation, with the time after which it heals by itself, if it does.
@@ -142,7 +151,7 @@ class Confirmation:
                 seen = _Seen(other.plan, other.run, other.finding)
                 await self._repeat(seen, self._repeats)
                 if seen.seen > 1:
-                    return _violation(seen)
+                    return self._violation(seen)
         return replace(violation, healed=healed)
 
     def _suspects(self, occurrences: Sequence[Occurrence]) -> list[Occurrence]:
@@ -209,10 +218,6 @@ def _of_all_kinds(occurrences: Sequence[Occurrence]) -> list[Occurrence]:
     """Occurrences, the first one of each kind of perturbation before the others."""
     kinds = {tuple(map(type, each.plan.perturbations)): each for each in reversed(occurrences)}
     return [*kinds.values(), *(each for each in occurrences if each not in kinds.values())]
-
-
-def _violation(seen: _Seen) -> Violation:
-    return Violation(seen.finding, seen.plan, seen.run, seen.seen, seen.runs)
 
 
 def _find(candidates: Sequence[Finding], wanted: Finding) -> Finding | None:

@@ -20,6 +20,8 @@ from kontend.serve.protobuf.requests import as_json
 WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 #: Resources by which processes coordinate or report, which say nothing about the work of a controller.
 LEASES: Final = "leases.coordination.k8s.io"
+#: Subresources by which a client connects to a pod, a service or a node: nothing answers there.
+CONNECTIONS: Final = frozenset({"exec", "attach", "portforward", "proxy"})
 UNJUDGED: Final = frozenset({LEASES, "events", "events.events.k8s.io"})
 
 

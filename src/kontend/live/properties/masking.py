@@ -52,7 +52,7 @@ NO_MASK: Final = Mask()
 
 @dataclass(slots=True)
 class _Names:
-    """What a run has made up, and what stands for it: uids, names, addresses."""
+    """The uids, names and addresses that a run has made up, and what stands for them."""
 
     by_uid: dict[str, str] = field(default_factory=dict)
     masked: dict[str, str] = field(default_factory=dict)

@@ -177,6 +177,8 @@ def head_of(baseline: Baseline) -> Iterator[str]:
     )
     for note in baseline.notes:
         yield f"note: {note}"
+    if baseline.waiting:
+        yield f"note: {baseline.waiting}, also without any perturbation: what follows after that is not tried"
     if baseline.disagreement:
         yield f"cannot be judged: unperturbed runs end in different states: {baseline.disagreement}"
     for finding in baseline.findings:
