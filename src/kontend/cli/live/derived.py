@@ -22,7 +22,7 @@ from kontend.safe_files import write_whole
 _FILE = "workload.yaml"
 
 
-def derive_actions(options: Namespace, command: Sequence[str]) -> None:
+def derive_actions(options: Namespace, command: Sequence[str], beside: Sequence[Sequence[str]]) -> None:
     """Derive ``--actions`` where there are none and the objects at the start are not custom ones.
 
     The controller runs once without perturbations, which shows the children that a user may edit.
@@ -35,7 +35,7 @@ def derive_actions(options: Namespace, command: Sequence[str]) -> None:
     kinds = {definition["spec"]["names"]["kind"] for definition in definitions}
     if options.workload is None and any(each.obj.get("kind") in kinds for each in manifests.read(options.objects)):
         return
-    setting = setting_of(options, command)
+    setting = setting_of(options, command, beside)
     objects = candidates(setting.workload.state, definitions, options.crds)
     if not objects:
         raise UsageError(

@@ -33,20 +33,35 @@ from kontend.safe_files import write_whole
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend live``."""
     arguments = list(argv)
-    split = arguments.index("--") if "--" in arguments else len(arguments)
-    options = parser().parse_args(arguments[:split])
-    command = arguments[split + 1 :]
-    if not command:
-        raise UsageError("no command: kontend live [options] -- COMMAND [ARGUMENT ...]")
+    given, *commands = _split(arguments)
+    options = parser().parse_args(given)
+    if not commands or not all(commands):
+        raise UsageError("no command: kontend live [options] -- COMMAND [ARGUMENT ...] [-- COMMAND ...]")
+    command, *beside = commands
     with usage_errors(*ERRORS):
-        derive_actions(options, command)
-        setting = setting_of(options, command)
+        derive_actions(options, command, beside)
+        setting = setting_of(options, command, beside)
         logs = Logs(options.failures / "logs")
         if options.list_plans:
             return to_the_end(_list_plans(Campaign(setting, _options(options, logs))))
-        shown = _Shown(options.failures, invocation(options, command))
+        shown = _Shown(options.failures, invocation(options, command, beside))
         limits = replace(_options(options, logs), established=shown.establish, found=shown.find)
         return to_the_end(_explore(Campaign(setting, limits), shown, logs))
+
+
+def _split(arguments: Sequence[str]) -> list[list[str]]:
+    """Return the options, and the commands that ``--`` sets apart.
+
+    >>> _split(["--pods", "--", "a", "-v", "--", "b"])
+    [['--pods'], ['a', '-v'], ['b']]
+    """
+    parts: list[list[str]] = [[]]
+    for argument in arguments:
+        if argument == "--":
+            parts.append([])
+        else:
+            parts[-1].append(argument)
+    return parts
 
 
 async def _list_plans(campaign: Campaign) -> int:

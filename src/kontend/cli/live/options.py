@@ -40,7 +40,7 @@ def parser() -> Parser:
     """Return the parser of the options before ``--``."""
     made = Parser(
         prog="kontend live",
-        usage="kontend live [options] -- COMMAND [ARGUMENT ...]",
+        usage="kontend live [options] -- COMMAND [ARGUMENT ...] [-- COMMAND ...]",
         description="Explore an unmodified controller: run it against a gated API server, derive plans from what it "
         "does, and carry them out: crashes, lost responses, failures, stale caches, concurrent users, hand-overs.",
         examples={
@@ -135,8 +135,8 @@ def _seconds(text: str) -> float:
     return value
 
 
-def setting_of(options: Namespace, command: Sequence[str]) -> Setting:
-    """Return the setting of a command line."""
+def setting_of(options: Namespace, command: Sequence[str], beside: Sequence[Sequence[str]] = ()) -> Setting:
+    """Return the setting of a command line; ``beside`` are the commands that run beside the one that is perturbed."""
     state = empty_state(int(time.time()))
     state, _ = manifests.store_all(state, manifests.read_definitions(options.crds), manager="kontend")
     state, _ = manifests.store_all(state, manifests.read(options.objects), manager="user")
@@ -154,10 +154,7 @@ def setting_of(options: Namespace, command: Sequence[str]) -> Setting:
         if not equals or not name:
             raise UsageError(f"--env {text}: expected NAME=VALUE")
         environment[name] = value
-    arguments = list(command)
-    if os.sep in arguments[0]:
-        arguments[0] = str(Path(arguments[0]).absolute())
-    made = Command(tuple(arguments), directory, environment)
+    made, *companions = (Command(_found(each), directory, environment) for each in (command, *beside))
     if options.ready and not made.names(places_in(options.ready)):
         raise UsageError(
             f"--ready {options.ready}: the command does not have its {{port}}: -- COMMAND --address=:{{port}}"
@@ -171,7 +168,14 @@ def setting_of(options: Namespace, command: Sequence[str]) -> Setting:
         properties=_properties(options.properties),
         inside=_inside(options),
         in_cluster=in_cluster,
+        companions=tuple(companions),
     )
+
+
+def _found(command: Sequence[str]) -> tuple[str, ...]:
+    """Return a command whose program is found from any directory."""
+    program, *arguments = command
+    return (str(Path(program).absolute()) if os.sep in program else program, *arguments)
 
 
 def _in_cluster(namespace: str | None) -> InCluster | None:

@@ -26,9 +26,11 @@ _PATHS: Final = ("crds", "objects", "actions", "properties", "directory")
 _OTHERS: Final = ("env", "controllers", "pods", "patience", "limit", "observe", "ready", "in_cluster")
 #: Arguments of the command that name files, relative to its working directory.
 _FILES: Final = "files"
+#: The commands that run beside it.
+_BESIDE: Final = "beside"
 
 
-def invocation(options: Namespace, command: Sequence[str]) -> dict[str, Any]:
+def invocation(options: Namespace, command: Sequence[str], beside: Sequence[Sequence[str]] = ()) -> dict[str, Any]:
     """Return the command line as a replay needs it."""
     given = {name: getattr(options, name) for name in (*_PATHS, *_OTHERS)}
     texts = {name: _plain(value) for name, value in given.items() if value}
@@ -37,7 +39,8 @@ def invocation(options: Namespace, command: Sequence[str]) -> dict[str, Any]:
         for argument in command[1:]
         if not Path(argument).is_absolute() and (options.directory / argument).is_file()
     ]
-    return {**texts, "command": list(command), **({_FILES: files} if files else {})}
+    others = {_BESIDE: [list(each) for each in beside]} if beside else {}
+    return {**texts, "command": list(command), **others, **({_FILES: files} if files else {})}
 
 
 def _plain(value: Any) -> Any:
@@ -55,7 +58,8 @@ def replay(document: Document, trace: Path, *, yes: bool) -> int:
         raise UsageError("a trace of kontend live runs a command; read it above, then run it with --yes")
     with usage_errors(*ERRORS):
         plan = plan_of(document.schedule[0] if document.schedule else None)
-        setting = setting_of(parser().parse_args(_arguments(invoked)), command)
+        beside = [[str(argument) for argument in each] for each in invoked.get(_BESIDE, ())]
+        setting = setting_of(parser().parse_args(_arguments(invoked)), command, beside)
         verdict = to_the_end(Campaign(setting, Options(plans=(plan,), confirmations=1)).explore())
     write("".join(f"{line}\n" for line in verdict.lines()))
     name = document.violation.property
@@ -108,7 +112,7 @@ def _arguments(invoked: Mapping[str, Any]) -> list[str]:
     """Return the options of a recorded invocation as a command line has them."""
     arguments = []
     for name, value in invoked.items():
-        if name in ("command", _FILES):
+        if name in ("command", _BESIDE, _FILES):
             continue
         for item in value if isinstance(value, list) else [value]:
             option = f"--{name.replace('_', '-')}"

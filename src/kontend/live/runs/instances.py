@@ -8,9 +8,10 @@ from typing import Final
 from kontend.live.gate.call import LEASES
 from kontend.live.gate.gate import LiveGate
 from kontend.live.gate.records import Happening
+from kontend.live.process.command import Command
 from kontend.live.process.process import Process
 from kontend.live.process.ready import Readiness
-from kontend.live.runs.setting import PRIMARY, SECOND, Setting
+from kontend.live.runs.setting import PRIMARY, SECOND, Setting, companion
 from kontend.safe_files import write_private
 from kontend.serve.credentials.kubeconfig import kubeconfig
 from kontend.serve.server import Server
@@ -28,6 +29,8 @@ class Instances:
         self._gate = gate
         self._outputs = outputs
         self._directory = Path()
+        others = {companion(number): command for number, command in enumerate(setting.companions, start=1)}
+        self._commands: dict[str, Command] = {PRIMARY: setting.command, SECOND: setting.command, **others}
         self._processes: dict[str, Process] = {}
         self._readiness: dict[str, Readiness] = {}
         #: The ports for clients that insist on TLS, with ``--in-cluster``; and the number of starts.
@@ -43,11 +46,25 @@ class Instances:
         await self._server.start(_ADDRESS, 0)
         self._gate.ports[self._server.port] = PRIMARY
         self._gate.ports[await self._server.listen(_ADDRESS, 0)] = SECOND
+        for name in self._commands:
+            if name not in (PRIMARY, SECOND):
+                self._gate.ports[await self._server.listen(_ADDRESS, 0)] = name
         if self._setting.in_cluster is not None:
             tls = self._setting.in_cluster.certificates.context(http2=False)
-            for name in (PRIMARY, SECOND):
+            for name in self._commands:
                 self._tls_ports[name] = await self._server.listen(_ADDRESS, 0, tls=tls)
                 self._gate.ports[self._tls_ports[name]] = name
+
+    async def start_companions(self) -> None:
+        """Start the commands that run beside the instances."""
+        for name in self._commands:
+            if name not in (PRIMARY, SECOND):
+                await self.start(name)
+
+    def subjects(self, current: str) -> dict[str, Process]:
+        """The processes that are waited for: the current instance, and those beside it."""
+        beside = {name: process for name, process in self._processes.items() if name not in (PRIMARY, SECOND)}
+        return {current: self._processes[current], **beside}
 
     async def start(self, name: str) -> None:
         """Start an instance."""
@@ -64,9 +81,10 @@ class Instances:
             self._starts += 1
             launcher = inside.launcher(self._directory / f"pod-{self._starts}")
             pod = inside.environment(name, self._tls_ports[name])
-        process = await Process.start(name, self._setting.command, path, launcher=launcher, pod=pod)
+        process = await Process.start(name, self._commands[name], path, launcher=launcher, pod=pod)
         self._processes[name] = process
-        self._readiness[name] = Readiness(self._setting.ready, process)
+        ready = self._setting.ready if name in (PRIMARY, SECOND) else None
+        self._readiness[name] = Readiness(ready, process)
 
     def is_ready(self, name: str) -> bool:
         """Return whether the condition of ``--ready`` holds for an instance."""

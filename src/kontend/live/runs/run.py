@@ -98,6 +98,7 @@ class Runner:
 
     async def _phases(self) -> None:
         self._holds.begin(0)
+        await self._instances.start_companions()
         await self._start(PRIMARY)
         await self._end_phase(0)
         while not self._user.is_done:
@@ -197,7 +198,7 @@ class Runner:
         """Wait until the process is idle; restart it when it was killed, and hand over when a write is delayed."""
         while True:
             self._gate.activity.begin_wait(self._current)
-            subjects = {self._current: self._instances[self._current]}
+            subjects = self._instances.subjects(self._current)
             wait = await wait_until_idle(
                 self._gate,
                 subjects,
@@ -224,7 +225,8 @@ class Runner:
             self._run.rest = rest
             self._run.working = wait.working
             self._run.unready = rest is Rest.BUSY and not self._instances.is_ready(self._current)
-            if rest is Rest.EXITED and self._gives_up_its_start():
+            ended = next((process for process in subjects.values() if process.exited), self._instances[self._current])
+            if rest is Rest.EXITED and ended.name == self._current and self._gives_up_its_start():
                 await self._start_again()
                 continue
             self._fresh = False
@@ -243,7 +245,7 @@ class Runner:
             if rest is Rest.IDLE:
                 return
             if rest is Rest.EXITED:
-                self._note_exit(self._instances[self._current])
+                self._note_exit(ended)
             self._run.silent = not any(True for _ in self._gate.log.requests())
             raise _Over
 

@@ -21,6 +21,15 @@ PRIMARY: Final = "controller"
 SECOND: Final = "controller-2"
 
 
+def companion(number: int) -> str:
+    """Return the name of a command that runs beside the one that is perturbed.
+
+    >>> companion(1)
+    'beside-1'
+    """
+    return f"beside-{number}"
+
+
 @dataclass(frozen=True, slots=True)
 class Healing:
     """A watch over an idle process, for some seconds at most: it may repair by itself what a run has ended with."""
@@ -56,6 +65,8 @@ class Setting:
     properties: tuple[Property, ...] = ()
     #: Starts what runs inside of the server: the built-in controllers.
     inside: Callable[[Server], None] | None = None
+    #: Commands that run beside it all the time and are not perturbed: other controllers of the same objects.
+    companions: tuple[Command, ...] = ()
     #: The pod in which the command believes that it runs.
     in_cluster: InCluster | None = None
     #: Watches the process when the run is over.
