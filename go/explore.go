@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -46,7 +47,8 @@ func Explore(t *testing.T, scheme *runtime.Scheme, setup func(ctrl.Manager) erro
 		runExplorer(t)
 		return
 	}
-	e := &exploration{t: t, scheme: scheme, setup: setup, runs: map[int]*run{}, controllers: map[string]*controller{}}
+	e := &exploration{t: t, scheme: scheme, setup: setup, runs: map[int]*run{}, types: types{}, controllers: map[string]*controller{}}
+	active = e
 	for _, option := range options {
 		option(e)
 	}
@@ -87,6 +89,8 @@ type exploration struct {
 	views       *views
 	controllers map[string]*controller
 	runs        map[int]*run
+	memory      []reflect.Value
+	types       types
 	// The run that is not waiting. There is never more than one.
 	current *run
 }
@@ -128,9 +132,11 @@ func (e *exploration) handle(m *message) *reply {
 	case "start", "event":
 		c := e.controllers[m.Controller]
 		r := newRun(m.ID, e.module)
-		r.order = m.Order
-		chooseOrder(r.order)
-		e.runs[m.ID], e.current = r, r
+		r.order, r.memory = m.Order, m.Memory
+		if problem := e.enter(r); problem != nil {
+			return problem
+		}
+		e.runs[m.ID] = r
 		go func() {
 			if m.Op == "event" {
 				r.start(e.t, m.Now, func(context.Context) *reply { return c.event(m) })
@@ -144,20 +150,41 @@ func (e *exploration) handle(m *message) *reply {
 		if r == nil {
 			return &reply{}
 		}
-		e.current = r
-		chooseOrder(r.order)
+		if problem := e.enter(r); problem != nil {
+			return problem
+		}
 		r.messages <- m
 		return e.next(r)
 	}
 }
 
+// enter lets a run go on: the process is as it has left it.
+func (e *exploration) enter(r *run) *reply {
+	if err := e.restore(r.memory); err != nil {
+		return failed(problemMemory, err)
+	}
+	e.current = r
+	chooseOrder(r.order)
+	return nil
+}
+
 func (e *exploration) next(r *run) *reply {
 	answer := r.next()
+	e.current = nil
+	chooseOrder(0)
+	if len(e.memory) > 0 {
+		memory, err := e.saved()
+		if err != nil {
+			return failed(problemMemory, err)
+		}
+		r.memory = memory
+		if answer.Done != nil {
+			answer.Done.Memory = memory
+		}
+	}
 	if answer.Calls == nil {
 		delete(e.runs, r.id)
 	}
-	e.current = nil
-	chooseOrder(0)
 	return answer
 }
 
@@ -185,6 +212,11 @@ func (e *exploration) hello(m *message) *reply {
 		}
 		e.controllers[c.info.Name] = c
 		answer.Controllers = append(answer.Controllers, c.info)
+	}
+	if len(e.memory) > 0 {
+		if answer.Memory, err = e.saved(); err != nil {
+			return failed(problemSetup, err)
+		}
 	}
 	return answer
 }

@@ -23,6 +23,8 @@ type message struct {
 	Now        string `json:"now"`
 	// start: the order in which maps are iterated.
 	Order uint64 `json:"order"`
+	// start: the declared memory.
+	Memory json.RawMessage `json:"memory"`
 	// start: the request.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -55,6 +57,8 @@ type reply struct {
 	Requests []request `json:"requests,omitempty"`
 	// hello: the controllers of the manager.
 	Controllers []controllerInfo `json:"controllers,omitempty"`
+	// hello: the declared memory of a process that has just started.
+	Memory json.RawMessage `json:"memory,omitempty"`
 	// A reason why the exploration cannot go on.
 	Problem *problem `json:"problem,omitempty"`
 }
@@ -97,6 +101,7 @@ type done struct {
 	Error  string          `json:"error,omitempty"`
 	Status json.RawMessage `json:"status,omitempty"`
 	Panic  *crash          `json:"panic,omitempty"`
+	Memory json.RawMessage `json:"memory,omitempty"`
 }
 
 // crash is a panic of user code.
@@ -121,6 +126,7 @@ const (
 	problemDeadlock    = "deadlock"    // all goroutines of a run wait for each other
 	problemLeft        = "goroutines"  // a reconcile has returned, and goroutines of it go on
 	problemOutside     = "outside"     // a run reaches out of the process
+	problemMemory      = "memory"      // the declared memory cannot be saved or restored
 	problemStuck       = "stuck"       // a run goes on without waiting for anything that the explorer knows
 )
 

@@ -28,6 +28,8 @@ type run struct {
 	replies  chan *reply
 	// The state of the generator of random bytes, and the order of maps.
 	random, order uint64
+	// The declared memory while others run.
+	memory json.RawMessage
 
 	mu     sync.Mutex
 	made   int

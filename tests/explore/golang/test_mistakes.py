@@ -78,6 +78,17 @@ def test_state_that_is_not_declared_is_refused() -> None:
         _explored("Remembers")
 
 
+def test_declared_memory_is_a_part_of_the_state() -> None:
+    verdict = _explored("Expects")
+    assert {violation.property for violation in verdict.violations} == {"lost update", "diverged"}
+    assert verdict.exhausted
+
+
+def test_memory_that_is_not_declared_is_refused() -> None:
+    with pytest.raises((Nondeterminism, BadScenario)):
+        _explored("ForgetsToDeclare")
+
+
 def test_a_flood_of_output_does_not_stop_a_run() -> None:
     assert _explored("Floods").ok
 

@@ -12,6 +12,7 @@ from kontend.cli.command import ExitCode, Parser, UsageError, columns, usage_err
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.replay.files import locate, replay_document
+from kontend.explore.sources.content import content_of
 from kontend.kube.errors import ApiError
 from kontend.report.archive import BadTrace, read_archive
 from kontend.report.text import render
@@ -77,7 +78,7 @@ def run(argv: Sequence[str]) -> int:
 def confirm(source: Path, *, yes: bool) -> None:
     """Show which Python file a counterexample runs, and ask before one from elsewhere is run."""
     try:
-        digest = hashlib.sha256(source.read_bytes()).hexdigest()
+        digest = hashlib.sha256(content_of(source)).hexdigest()
     except OSError as error:
         raise UsageError(f"{source}: {error.strerror}; the counterexample names this file") from error
     sys.stderr.write(f"kontend replay: runs {source} (sha256 {digest[:16]})\n")

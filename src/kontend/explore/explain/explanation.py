@@ -35,6 +35,7 @@ from kontend.explore.program.progress import Failure
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario import STEP_BOUNDS, Scenario
+from kontend.explore.sources.content import content_of
 from kontend.explore.trace.schedule import dump_schedule
 from kontend.explore.verdict import Violation
 from kontend.report.document import Actor, Cycle, Difference, Document, Explanation, Source, Step
@@ -160,7 +161,7 @@ class _Explaining:
         if file is None:
             return Source("", self._origin.scenario)
         sent = sent_source(file)  # to this process, which may not have the file
-        content = sent.text.encode() if sent is not None else file.read_bytes() if file.is_file() else None
+        content = sent.text.encode() if sent is not None else content_of(file) if file.exists() else None
         digest = hashlib.sha256(content).hexdigest() if content is not None else ""
         return Source(self._lines.relative(file), self._origin.scenario, digest, self._origin.inputs)
 

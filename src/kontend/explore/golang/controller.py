@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from kontend.explore.golang.process import GoProcess, location_of
+import orjson
+
+from kontend.explore.golang.process import NO_MEMORY, GoProcess, location_of
 from kontend.explore.golang.requests import Kinds, answer_of, call_of
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.driven import DrivenRun, Start
 from kontend.explore.program.foreign import Finding, ForeignController
 from kontend.explore.program.progress import Done, Failure, Progress
+from kontend.explore.program.symbols import mirrored
 from kontend.kube.errors import ApiError, from_status
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.controller import Request
 from kontend.runtime.predicates import Event, Predicate
 from kontend.runtime.source_location import SourceLocation
 
-_NOTHING: Final = b"{}"
 #: The name under which it is reported that the order of a map reaches the API server.
 MAP_ORDER: Final = "map order"
 
@@ -37,7 +39,8 @@ class GoController(ForeignController):
 
     suspects = (
         "it was run again with maps in another order, or after other runs: the order of a map (sort the keys), or "
-        "something that is kept from one reconcile to the next"
+        "something that is kept from one reconcile to the next: a field of the reconciler, a variable of a package, a "
+        "sync.Map (declare it with kontend.Memory in the function given to kontend.Explore)"
     )
     declaring_memory = "kontend.Memory"
 
@@ -60,7 +63,7 @@ class GoController(ForeignController):
     @property
     def initial_memory(self) -> bytes:
         """The declared memory of a process that has just started."""
-        return _NOTHING
+        return self._process.memory
 
     @property
     def findings(self) -> Sequence[Finding]:
@@ -133,6 +136,7 @@ class GoRun(DrivenRun):
                 "name": start.request.name,
                 "now": start.now,
                 "order": order,
+                "memory": None if start.memory == NO_MEMORY else orjson.Fragment(self._seen(start.memory)),
             }
         )
 
@@ -140,6 +144,10 @@ class GoRun(DrivenRun):
         written = self._reply["calls"][at]
         answer = answer_of(call_of(written, self._kinds), kind, body)
         self._ask({"op": "answer", "n": written["n"], **answer})
+
+    def _seen(self, data: bytes) -> bytes:
+        """Data as the code of this run sees it."""
+        return mirrored(data) if self._mirrors else data
 
     def _ask(self, message: Mapping[str, Any]) -> None:
         """Go on with the run, and give it the uuids that it asks for."""
@@ -154,7 +162,9 @@ class GoRun(DrivenRun):
     def _progress(self) -> Progress:
         done = self._reply.get("done")
         if done is not None:
-            ended = Done(bool(done.get("again")), _failure(done), _NOTHING, float(done.get("after") or 0))
+            written = done.get("memory")
+            memory = self.start.memory if written is None else orjson.dumps(written, option=orjson.OPT_SORT_KEYS)
+            ended = Done(bool(done.get("again")), _failure(done), memory, float(done.get("after") or 0))
             return Progress((), ended, self.uuids, (), asks_time=True)
         written = self._reply["calls"]
         calls = tuple(call_of(call, self._kinds) for call in written)

@@ -30,6 +30,8 @@ from kontend.runtime.source_location import UNKNOWN, SourceLocation
 _PATIENCE: Final = 60
 #: The end of the output that is kept, for messages.
 _KEPT: Final = 16_000
+#: The memory of controllers that declare none.
+NO_MEMORY: Final = b"{}"
 #: The lines of output that a message shows.
 _SHOWN: Final = 30
 
@@ -68,6 +70,8 @@ class GoProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self.test = test
         self._resources = list(resources)
+        #: The declared memory of a process that has just started.
+        self.memory = _json(None)
         self._owner = 0
         self._ids = count(1)
         self._generation = 0
@@ -81,6 +85,7 @@ class GoProcess:
         self._start()
         reply = self._exchange({"op": "hello", "module": self.test.module, "resources": self._resources})
         controllers: list[dict[str, Any]] = reply.get("controllers") or []
+        self.memory = _json(reply.get("memory"))
         return controllers
 
     def next_id(self) -> tuple[int, int]:
@@ -242,6 +247,10 @@ _PROBLEMS: Final = {
 def location_of(written: Mapping[str, Any]) -> SourceLocation:
     """The line of source that a call or a problem carries."""
     return SourceLocation(written["file"], written["line"]) if written.get("file") else UNKNOWN
+
+
+def _json(memory: Any) -> bytes:
+    return NO_MEMORY if memory is None else orjson.dumps(memory, option=orjson.OPT_SORT_KEYS)
 
 
 _processes: Final[weakref.WeakSet[GoProcess]] = weakref.WeakSet()

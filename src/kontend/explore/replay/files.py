@@ -13,19 +13,20 @@ from kontend.explore.replay.following import Followed, followed
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario import STEP_BOUNDS, Scenario
 from kontend.explore.scenario_files import scenarios_in
+from kontend.explore.sources.content import content_of
 from kontend.explore.sources.inputs import Inputs
 from kontend.explore.trace.schedule import load_schedule
 from kontend.report.document import Document
 
 
 def locate(document: Document, archive: Path, given: Path | None = None) -> Path:
-    """The Python file that a document is about, on this machine.
+    """The Python file or Go package that a document is about, on this machine.
 
     It is the ``given`` one; or else the path of the document is looked for below the current directory, the directory
     of the archive and all directories above them, and a file with the recorded content is preferred.
     """
     if given is not None:
-        if not given.is_file():
+        if not given.exists():
             raise BadScenario(f"{given}: no such file")
         return given
     name = document.source.file
@@ -36,7 +37,7 @@ def locate(document: Document, archive: Path, given: Path | None = None) -> Path
         raise BadScenario(
             f"{archive}: {name} is neither here nor beside the trace; say where it is: --file path/to/{Path(name).name}"
         )
-    same = [path for path in candidates if hashlib.sha256(path.read_bytes()).hexdigest() == document.source.digest]
+    same = [path for path in candidates if hashlib.sha256(content_of(path)).hexdigest() == document.source.digest]
     return (same or candidates)[0]
 
 
@@ -44,7 +45,7 @@ def _candidates(name: str, archive: Path) -> Iterator[Path]:
     for start in (Path.cwd(), archive.resolve().parent):
         for directory in (start, *start.parents):
             path = directory / name
-            if path.is_file():
+            if path.is_file() or any(path.glob("*.go")):
                 yield path.resolve()
 
 

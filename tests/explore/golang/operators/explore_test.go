@@ -28,3 +28,16 @@ func TestExploreRemembers(t *testing.T)        { explore(t, Remembers) }
 func TestExploreDials(t *testing.T)            { explore(t, Dials) }
 func TestExploreSleeps(t *testing.T)           { explore(t, Sleeps) }
 func TestExploreParallel(t *testing.T)         { explore(t, Parallel) }
+
+func TestExploreExpects(t *testing.T) {
+	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {
+		expectations := &Expectations{}
+		kontend.Memory(expectations)
+		return (&Reconciler{Client: mgr.GetClient(), Do: expectations.Expects}).SetupWithManager(mgr)
+	})
+}
+
+func TestExploreForgetsToDeclare(t *testing.T) {
+	expectations := &Expectations{}
+	explore(t, expectations.Expects)
+}

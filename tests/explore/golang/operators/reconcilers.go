@@ -159,3 +159,29 @@ func Parallel(ctx context.Context, c client.Client, config *corev1.ConfigMap) (c
 	}
 	return ctrl.Result{}, nil
 }
+
+// Expectations are what a reconciler has kept in mind, in unexported fields.
+type Expectations struct {
+	mu     sync.Mutex
+	counts map[client.ObjectKey]*int
+	last   sync.Map
+}
+
+// Expects writes twice, and then remembers that it has.
+func (e *Expectations) Expects(ctx context.Context, c client.Client, config *corev1.ConfigMap) (ctrl.Result, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := client.ObjectKeyFromObject(config)
+	if e.counts == nil {
+		e.counts = map[client.ObjectKey]*int{}
+	}
+	if e.counts[key] == nil {
+		e.counts[key] = new(int)
+	}
+	if *e.counts[key] >= 2 {
+		return ctrl.Result{}, nil
+	}
+	*e.counts[key]++
+	e.last.Store(config.Name, *e.counts[key])
+	return ctrl.Result{Requeue: true}, set(ctx, c, config, "expected", fmt.Sprint(*e.counts[key]))
+}
