@@ -1,8 +1,7 @@
-"""The views for terminals: ``inspect --tui``, ``inspect`` and the progress of ``explore``, in a pseudo-terminal."""
+"""Terminals: ``inspect`` and the progress of ``explore``, in a pseudo-terminal."""
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import os
 import pty
@@ -17,9 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from kontend.cli import main
 from kontend.report.archive import write_archive
-from report.documents import hostile, lost_update
+from report.documents import lost_update
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -76,86 +74,6 @@ class Terminal:
 def archive(tmp_path: Path) -> Path:
     """The archive of a lost update."""
     return write_archive(tmp_path, lost_update())
-
-
-def test_the_view_answers_as_the_command_does() -> None:
-    """Steps, objects, writers, differences and typed questions."""
-    pytest.importorskip("textual", reason="the extra tui is not installed")
-    from kontend.cli.traces.inspect import answers
-    from kontend.cli.traces.inspect_tui import InspectApp
-
-    document = lost_update()
-    ask = answers(document)
-
-    async def use() -> None:
-        app = InspectApp(document, ask)
-        async with app.run_test(size=(120, 40)) as keyboard:
-            await keyboard.pause()
-            assert app.shown == ask([])
-            await keyboard.press("down")
-            assert app.shown == ask(["step", "2"])
-            await keyboard.press("f")
-            first = document.violation.culprits[0]
-            assert app.shown == ask(["step", str(first)])
-            await keyboard.press("o")
-            assert "on the server:" in app.shown
-            await keyboard.press("w")
-            assert "wrote" in app.shown
-            await keyboard.press("d")
-            assert app.shown == ask(["diff"])
-            await keyboard.press("slash", *"step", "space", "1", "enter")
-            assert app.shown == ask(["step", "1"])
-            await keyboard.press("slash", *"step", "space", *"999", "enter")
-            assert "there is no step 999" in app.shown
-            await keyboard.press("e")
-            assert app.shown == ask([])
-            await keyboard.press("q")
-
-    asyncio.run(use())
-
-
-def test_the_view_shows_whatever_is_in_a_trace() -> None:
-    """Names and values that look like markup are text."""
-    pytest.importorskip("textual", reason="the extra tui is not installed")
-    from kontend.cli.traces.inspect import answers
-    from kontend.cli.traces.inspect_tui import InspectApp
-
-    document = hostile()
-
-    async def use() -> None:
-        app = InspectApp(document, answers(document))
-        async with app.run_test(size=(120, 40)) as keyboard:
-            for _ in document.steps:
-                await keyboard.press("down")
-            await keyboard.press("enter", "o", "w", "q")
-
-    asyncio.run(use())
-
-
-def test_the_view_runs_in_a_terminal(archive: Path, tmp_path: Path) -> None:
-    """It fills the screen, and q leaves it."""
-    pytest.importorskip("textual", reason="the extra tui is not installed")
-    terminal = Terminal("inspect", str(archive), "--tui", directory=tmp_path)
-    try:
-        assert terminal.until("explanation"), terminal.text
-        terminal.type("q")
-    finally:
-        code = terminal.close()
-    assert code == 0
-
-
-def test_the_view_needs_a_terminal(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Otherwise it says where the same is to be had."""
-    pytest.importorskip("textual", reason="the extra tui is not installed")
-    assert main(["inspect", str(archive), "--tui"]) == 2
-    assert "needs a terminal" in capsys.readouterr().err
-
-
-def test_the_view_takes_no_question(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Questions are asked in it."""
-    pytest.importorskip("textual", reason="the extra tui is not installed")
-    assert main(["inspect", str(archive), "diff", "--tui"]) == 2
-    assert "--tui" in capsys.readouterr().err
 
 
 def test_inspect_in_a_terminal_is_plain_text(archive: Path, tmp_path: Path) -> None:

@@ -114,10 +114,10 @@ def usage_errors(*types: type[Exception]) -> Iterator[None]:
 def extra(name: str, option: str) -> Iterator[None]:
     """Turn the error of an import that needs an extra into a :class:`UsageError` that names it.
 
-    >>> with extra("tui", "--tui"):
+    >>> with extra("otel", "--otel"):
     ...     import no_such_module
     Traceback (most recent call last):
-    kontend.cli.command.UsageError: --tui needs no_such_module: pip install 'kontend[tui]'
+    kontend.cli.command.UsageError: --otel needs no_such_module: pip install 'kontend[otel]'
     """
     try:
         yield

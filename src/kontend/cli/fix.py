@@ -23,7 +23,7 @@ _WIDTH = 100
 
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend fix``."""
-    options = _parser().parse_args(list(argv))
+    options = parser().parse_args(list(argv))
     with usage_errors(BadScenario, BadFile):
         file, named = _target(options.target)
         inputs = read_inputs(options.crds, options.objects, options.actions)
@@ -106,14 +106,21 @@ def _target(text: str) -> tuple[Path, str]:
     return file_of_module(module), name
 
 
-def _parser() -> Parser:
-    parser = Parser(
+def parser() -> Parser:
+    """Return the parser of the options."""
+    made = Parser(
         prog="kontend fix",
         description="Find changes of the code that repair what kontend explore finds; each is explored again.",
+        examples={
+            "what would repair it, as a diff": "kontend fix widgets.py",
+            "write the first fix": "kontend fix widgets.py --apply",
+            "more fixes of one scenario": "kontend fix widgets.py --scenario busy --fixes 4",
+        },
+        topic="fix",
         epilog="Exit codes: 0 nothing to fix, or all applied, 1 every violation has a verified fix, 2 usage error, "
         "3 a violation without one.",
     )
-    add = parser.add_argument
+    add = made.add_argument
     add("target", metavar="TARGET", help="a file with scenarios or controllers, a module, or pkg.mod:name")
     add("--scenario", metavar="NAME", help="repair only this scenario; the others are still explored (default: all)")
     for name in ("crds", "objects", "actions"):
@@ -125,4 +132,4 @@ def _parser() -> Parser:
     add("--force", action="store_true", help="write over uncommitted changes without asking")
     add("--verbose", "-v", action="store_true", help="list all candidates that failed")
     add("--output-format", choices=("text", "json"), default="text", help="output format (default: text)")
-    return parser
+    return made

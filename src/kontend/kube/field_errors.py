@@ -193,11 +193,6 @@ def invalid(field: str, value: Any, detail: str) -> FieldError:
     return FieldError(INVALID, field, detail, value)
 
 
-def type_invalid(field: str, value: Any, detail: str) -> FieldError:
-    """A value of the wrong type."""
-    return FieldError(TYPE_INVALID, field, detail, value)
-
-
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
     """A value outside an enumeration.
 

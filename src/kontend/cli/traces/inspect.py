@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, Final
 import orjson
 import yaml
 
-from kontend.cli.command import ExitCode, Parser, UsageError, columns, extra, usage_errors, write
+from kontend.cli.command import ExitCode, Parser, UsageError, columns, usage_errors, write
 from kontend.report.archive import BadTrace, read_archive
 from kontend.report.decoding import encode
 from kontend.report.document import Document, Step, Write
@@ -53,8 +52,6 @@ def run(argv: Sequence[str]) -> int:
     paths, question = _split(options.words)
     with usage_errors(BadTrace, BadQuestion):
         documents = {str(path): read_archive(path) for path in paths}
-        if options.tui:
-            return _show(documents, question, options)
         if question[:1] == ["failures"]:
             text, document = _failures(documents)
         else:
@@ -67,30 +64,11 @@ def run(argv: Sequence[str]) -> int:
     return ExitCode.OK
 
 
-def _show(documents: dict[str, Document], question: list[str], options: Namespace) -> int:
-    """Show a trace in the whole terminal."""
-    with extra("tui", "--tui"):
-        from kontend.cli.traces.inspect_tui import show
-    if len(documents) != 1 or question or options.output_format != "text":
-        raise UsageError("--tui: expected one trace and nothing else; questions are asked in the view")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("--tui needs a terminal; without it the same answers come as text")
-    (document,) = documents.values()
-    show(document, answers(document, verbose=options.verbose))
-    return ExitCode.OK
-
-
-def answers(document: Document, *, verbose: bool = False) -> Callable[[Sequence[str]], str]:
-    """Answers questions about a document in text."""
-    options = Namespace(verbose=verbose)
-    return lambda words: _answer(document, list(words), options)[0]
-
-
 def parser() -> Parser:
     """Return the parser of the options."""
     made = Parser(
         prog="kontend inspect",
-        usage="kontend inspect FILE [QUESTION] [--tui] [--verbose] [--output-format {text,json}]",
+        usage="kontend inspect FILE [QUESTION] [--verbose] [--output-format {text,json}]",
         description="Answer questions about a trace. Nothing is run.",
         examples={
             "the trace": "kontend inspect failures/lost_update.zip",
@@ -103,7 +81,6 @@ def parser() -> Parser:
     add = made.add_argument
     add("words", nargs="+", metavar="FILE [QUESTION]", help="a file that kontend explore has written, and a question")
     add("--verbose", "-v", action="store_true", help="show every step and every field")
-    add("--tui", action="store_true", help="show the trace in the whole terminal (extra: tui)")
     add("--output-format", choices=("text", "json"), default="text", help="output format (default: text)")
     return made
 

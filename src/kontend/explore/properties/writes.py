@@ -119,14 +119,6 @@ def faults_of_writes(
             yield from _observed(before, writer, in_flight, change, old, new)
 
 
-def violations_of_writes(
-    before: State, writer: str, in_flight: Reader, call: Call, resource: str, changes: Sequence[Change]
-) -> Iterator[tuple[str, str]]:
-    """The properties and sentences of :func:`faults_of_writes`."""
-    for fault in faults_of_writes(before, writer, in_flight, call, resource, changes):
-        yield fault.property, fault.sentence
-
-
 def _net(changes: Sequence[Change]) -> list[Change]:
     """One change for each object: from what was there before the call to what is there after it."""
     net: dict[tuple[object, ...], Change] = {}

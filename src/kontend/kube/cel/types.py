@@ -83,11 +83,6 @@ def optional_of(inner: Type) -> Type:
     return opaque("optional_type", inner)
 
 
-def is_dyn(kind: Type) -> bool:
-    """Reports whether the type is left to the run."""
-    return kind.kind == "dyn"
-
-
 def unwrap_optional(kind: Type) -> tuple[Type, bool]:
     """The type inside an optional, and whether there was one."""
     return (kind.params[0], True) if kind.name == "optional_type" and kind.params else (kind, False)
