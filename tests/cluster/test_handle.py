@@ -195,3 +195,23 @@ def test_an_almost_valid_object_is_answered_and_a_refusal_changes_nothing(
         _check(ApiRequest(method, path + named, query, body, content_type=kind))
     if method == "POST":
         _check(ApiRequest(method, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {}, body))
+
+
+def test_what_cannot_be_listed_has_no_table() -> None:
+    """A review that is asked for as a Table is not acceptable."""
+    review = {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}
+    request = ApiRequest(
+        "POST",
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        body=json.dumps(review).encode(),
+        accept="application/json;as=Table;v=v1;g=meta.k8s.io",
+    )
+    assert handle(Cluster().state, request)[1].code == 406
+
+
+def test_strict_decoding_names_unknown_fields_first() -> None:
+    """Of built-in kinds, as the decoder of their JSON does."""
+    body = b'{"metadata":{"name":"c"},"oops":1,"data":{"a":"1"},"data":{"a":"2"}}'
+    request = ApiRequest("POST", "/api/v1/namespaces/default/configmaps", {"fieldValidation": ("Strict",)}, body)
+    message = handle(Cluster().state, request)[1].body["message"]
+    assert message.endswith('strict decoding error: unknown field "oops", duplicate field "data"')

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from definitions import with_spec
 from kontend import Cluster
 from kontend.cluster.request import ApiRequest
 
@@ -131,3 +132,16 @@ def test_a_definition_whose_schema_names_a_deletion_timestamp_is_served_and_dele
     assert cluster.request(ApiRequest("GET", f"{path}/x")).code == 404
     names_left = [obj["metadata"]["name"] for obj in cluster.list("CustomResourceDefinition.apiextensions.k8s.io/v1")]
     assert names_left == []
+
+
+def test_a_default_that_a_definition_gets_later_shows_when_an_object_is_read() -> None:
+    """At the version that it has; the next write stores it."""
+    size: dict[str, Any] = {"type": "integer"}
+    cluster = Cluster(crds=[with_spec({"type": "object", "properties": {"size": size}})])
+    made = cluster.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {}})
+    changed = with_spec({"type": "object", "properties": {"size": {**size, "default": 3}}})
+    cluster.patch("CustomResourceDefinition.apiextensions.k8s.io/v1", "widgets.example.com", {"spec": changed["spec"]})
+    read = cluster.get("Widget.example.com/v1", "w")
+    assert read["spec"] == {"size": 3}
+    assert read["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    assert cluster.list("Widget.example.com/v1")[0]["spec"] == {"size": 3}

@@ -170,6 +170,11 @@ class Resource:
         return not obj.keys() >= self._defaulted
 
     @cached_property
+    def has_defaults(self) -> bool:
+        """Whether reading back could add something to an object of this version."""
+        return _has_default(self.schema)
+
+    @cached_property
     def _defaulted(self) -> frozenset[str]:
         return frozenset(name for name, child in self.schema.properties.items() if child.default is not MISSING)
 
@@ -219,6 +224,13 @@ class Resource:
 def body_of(group: str, version: str, kind: str) -> Resource:
     """A kind that is only the body of requests, such as Eviction: it can be decoded, and is served nowhere."""
     return Resource(group, version, kind, "", "", "", True, (), strategy_for(group, kind))
+
+
+def _has_default(schema: Schema) -> bool:
+    if schema.default is not MISSING:
+        return True
+    below = [*schema.properties.values(), schema.additional, schema.items]
+    return any(_has_default(child) for child in below if child is not None)
 
 
 def _resets_owners(obj: Any) -> bool:

@@ -16,6 +16,7 @@ from kontend.kube.encoding.raw_json import spliced
 from kontend.kube.encoding.required_lists import empty_to_null
 from kontend.kube.errors import ApiError, BadRequest
 from kontend.kube.meta.names import Key
+from kontend.kube.schema.defaulting import apply_defaults
 
 #: etcd refuses larger values.
 _LARGEST_OBJECT = 1_572_864
@@ -101,6 +102,9 @@ def served(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
         # Go writes the fields of a struct in the order of their declaration.
         return {"kind": obj.pop("kind"), "apiVersion": obj.pop("apiVersion"), "metadata": obj.pop("metadata"), **obj}
     if obj["apiVersion"] == resource.api_version:
+        if resource.has_defaults:
+            # The definition may have got a default after the object was written.
+            apply_defaults(obj, resource.schema)
         return obj
     if resource.custom.converts_by_webhook:
         return convert(resource.custom, obj, resource.api_version)

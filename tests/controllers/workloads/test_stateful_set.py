@@ -171,3 +171,23 @@ def test_claims_go_when_the_policy_says_so(policy: dict[str, str], after_scaling
     assert len(harness.names(CLAIMS)) == after_scaling
     harness.delete(STATEFUL_SETS, "web")
     assert len(harness.names(CLAIMS)) == after_deletion
+
+
+def test_a_set_that_is_orphaned_and_made_again_with_another_template_takes_its_pods_over(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its pods and revisions lose their owner, whatever is in the template, and its status is never negative."""
+    harness = Harness(nodes=1)
+    made = _set(replicas=2)
+    made["spec"]["template"]["spec"]["containers"][0]["command"] = ["sh", "-c", "a && b < c > d"]
+    harness.create(made)
+    before = {pod["metadata"]["uid"] for pod in harness.cluster.list(PODS)}
+    name = made["metadata"]["name"]
+    harness.delete(STATEFUL_SETS, name, propagation="Orphan")
+    left = [*harness.cluster.list(PODS), *harness.cluster.list("ControllerRevision.apps/v1")]
+    assert [obj["metadata"].get("ownerReferences") for obj in left] == [None] * 3
+    assert {pod["metadata"]["uid"] for pod in harness.cluster.list(PODS)} == before
+    made["spec"]["template"]["spec"]["containers"][0]["image"] = "other"
+    harness.create(made)
+    assert set(_images(harness).values()) == {"other"}
+    assert "must be greater" not in capsys.readouterr().err

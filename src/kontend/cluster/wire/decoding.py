@@ -103,7 +103,10 @@ def decode_object(target: Target, request: ApiRequest) -> dict[str, Any]:
         obj, unknown = resource.normalized(obj)
     except BadRequest as error:
         raise _unhandled(kind, version, resource.kind, error.message) from None
-    problems = problems + [f"unknown field {go_quote(path)}" for path in unknown]
+    unknown = [f"unknown field {go_quote(path)}" for path in unknown]
+    # Go's decoder of JSON names both in one pass; custom resources and YAML are searched for duplicates before.
+    in_one_pass = resource.custom is None and not request.content_type.startswith(YAML)
+    problems = unknown + problems if in_one_pass else problems + unknown
     if problems and validation == "Strict":
         raise _unhandled(kind, version, resource.kind, "strict decoding error: " + ", ".join(problems))
     if validation == "Warn":

@@ -43,6 +43,8 @@ def negotiate(accept: str, target: Target) -> Form:
         shape, version = values.get("as", ""), values.get("v", "")
         if not shape:
             return _PLAIN
+        if shape == "Table" and "list" not in target.resource.verbs:
+            continue  # reviews and the like have no columns
         if values.get("g") == "meta.k8s.io" and version in ("v1", "v1beta1") and shape in _SHAPES:
             return Form(shape, version)
     if not known and target.resource.custom is None:

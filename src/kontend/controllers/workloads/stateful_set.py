@@ -136,7 +136,8 @@ class StatefulSets(BuiltIn):
         else:
             removed, failure = await self._update(api, rollout)
             status = rollout.status([*rollout.replicas, *rollout.condemned])
-            status["currentReplicas"] -= removed
+            # Pods of an orphaned set with another template are of neither revision, so none of them was counted.
+            status["currentReplicas"] = max(0, status["currentReplicas"] - removed)
         await self._write_status(api, rollout, status)
         await _forget_revisions(api, rollout, revisions, pods)
         if failure is not None:

@@ -117,7 +117,7 @@ class StatusWriter:
 
         Its resourceVersion is the lock.
         """
-        return await self._api._write("update", obj, subresource="status", body=canonical(obj))
+        return await self._api._write("update", obj, subresource="status", body=_object_body(obj))
 
     async def patch(self, obj: Object, patch: Patched) -> Object:
         """Patch the status and return the object: ``await api.status.patch(widget, merge_from(base, lock=True))``.
@@ -195,7 +195,7 @@ class Api(Reader):
 
     async def create(self, obj: Object) -> Object:
         """Create an object and return it: ``await api.create(child)``."""
-        return await self._write("create", obj, body=canonical(obj))
+        return await self._write("create", obj, body=_object_body(obj))
 
     async def create_subresource(self, obj: Object, subresource: str, body: Object) -> Object:
         """Post ``body`` to a subresource of ``obj``, such as a ``Binding`` to ``binding``, and return the response.
@@ -213,7 +213,7 @@ class Api(Reader):
 
         Its resourceVersion is the lock.
         """
-        return await self._write("update", obj, subresource=subresource, body=canonical(obj))
+        return await self._write("update", obj, subresource=subresource, body=_object_body(obj))
 
     async def patch(self, obj: Object, patch: Patched) -> Object:
         """Patch an object and return it: ``await api.patch(widget, merge_from(base))``.
@@ -312,7 +312,7 @@ class Api(Reader):
         if force:
             query.append(("force", "true"))
         return await self._write(
-            "patch", obj, subresource=subresource, body=canonical(obj), content_type=APPLY_PATCH, query=tuple(query)
+            "patch", obj, subresource=subresource, body=_object_body(obj), content_type=APPLY_PATCH, query=tuple(query)
         )
 
     async def _write(
@@ -350,6 +350,12 @@ class Api(Reader):
         if not self._backend.is_namespaced(name):
             return name, Key("", key.name)
         return name, Key(key.namespace or "default", key.name)
+
+
+def _object_body(obj: Object) -> bytes:
+    """Return the JSON of an object as Go clients send it: the server keeps the text of a few fields."""
+    text = canonical(obj)
+    return text.replace(b"&", b"\\u0026").replace(b"<", b"\\u003c").replace(b">", b"\\u003e")
 
 
 def as_key(key: Named) -> Key:
