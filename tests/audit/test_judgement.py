@@ -475,3 +475,52 @@ def test_a_call_of_a_helper_that_names_the_fields_is_no_second_writer(audited: A
     )
     assert {site.path for site in report.sites} == {"run.py", "app.py"}
     assert [finding.rule for finding in report.findings if finding.severity is Severity.WARNING] == []
+
+
+_API = """
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+type Widget struct {
+    metav1.TypeMeta
+    metav1.ObjectMeta
+    Spec WidgetSpec
+}
+"""
+_UPDATES = """
+package widget
+
+import (
+    "context"
+
+    corev1 "k8s.io/api/core/v1"
+    metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+    "sigs.k8s.io/controller-runtime/pkg/client"
+
+    v1 "example.com/widget/api/v1"
+)
+
+func custom(ctx context.Context, c client.Client) error {
+    return c.Update(ctx, &v1.Widget{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+}
+func owned(ctx context.Context, c client.Client, owners []metav1.OwnerReference) error {
+    child := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a", OwnerReferences: owners}}
+    return c.Update(ctx, child)
+}
+func foreign(ctx context.Context, c client.Client) error {
+    return c.Update(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+}
+func dry(ctx context.Context, c client.Client) error {
+    return c.Update(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, client.DryRunAll)
+}
+"""
+
+
+def test_an_update_without_version_is_an_error_for_custom_resources_and_a_note_for_owned_children(
+    audited: Auditor,
+) -> None:
+    report = audited({"go.mod": _MODULE, "api/v1/types.go": _API, "w/w.go": _UPDATES}, head=False)
+    found = {f.function: f.severity for f in report.findings if f.rule == "update-without-version"}
+    assert found == {"custom": Severity.ERROR, "owned": Severity.INFO, "foreign": Severity.WARNING}
+    assert "dry" not in {site.function for site in report.sites}

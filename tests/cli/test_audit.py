@@ -404,3 +404,13 @@ def test_rule_prints_a_page_and_refuses_an_unknown_name(capsys: pytest.CaptureFi
 def test_the_command_needs_no_parser_until_it_meets_go() -> None:
     program = "import sys, kontend.cli.auditing.audit; sys.exit('tree_sitter' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_a_gitlab_report_has_what_the_merge_request_shows(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tree.exists()
+    assert main(["audit", "--output-format", "gitlab", "."]) == 1
+    (entry,) = json.loads(capsys.readouterr().out)
+    assert entry["check_name"] == "status-patch-without-lock"
+    assert entry["location"] == {"path": "widget/a.go", "lines": {"begin": _WRITE}}
+    assert entry["severity"] == "critical"
+    assert len(entry["fingerprint"]) == 32

@@ -237,6 +237,8 @@ class Site:
     programs: tuple[str, ...] = ()
     filtered: bool = False
     """The controller registers with a predicate of its own, so it may see only some objects of the kind."""
+    custom: bool | None = None
+    """The kind is a custom resource; None where its type cannot be seen."""
     local_kind: bool = True
     """The kind's type is declared in the audited tree, so that the tree's CRDs are about it."""
     owner_reference: bool | None = None

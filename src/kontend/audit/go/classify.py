@@ -18,7 +18,7 @@ from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.provenance import provenance, read_line, runs_while_deleting
 from kontend.audit.go.retries import retry_around
 from kontend.audit.go.source import syntax
-from kontend.audit.go.source.package import GoFile, GoFunction
+from kontend.audit.go.source.package import GoFile, GoFunction, GoType
 from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function, runs_in
 from kontend.audit.go.source.scope import targets as assigned
 from kontend.audit.go.source.syntax import Node, line, text
@@ -91,12 +91,27 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         removal=_only_removes(changed, deleting=deleting) or bool(function and _REMOVES.search(function.name)),
         deleting=deleting,
         read_line=read_line(workspace, file, write.object, call),
+        custom=_custom(workspace, file, object_type),
         local_kind=object_type is not None and workspace.directory_of(object_type.package, file.directory) is not None,
         owner_reference=_owner_reference(workspace, write, changed),
         of_client=function is not None and _of_client(function),
         obstacle=obstacle(workspace, write, made, retry) if lock in (Lock.UNLOCKED, Lock.MIXED) else Obstacle.NONE,
     )
     return Classified(site, write, tuple(made), tuple(changed))
+
+
+def _custom(workspace: Workspace, file: GoFile, kind: GoType | None) -> bool | None:
+    """Decide whether a type is of a custom resource: the types of Kubernetes itself are in modules of `k8s.io`.
+
+    Other modules may serve their types from an aggregated API server, which may allow what a custom resource does not,
+    so only a type that the audited tree declares counts.
+    """
+    if kind is None or not kind.package or kind.name in ("Object", "Unstructured"):
+        return None
+    if kind.package.startswith("k8s.io/"):
+        return False
+    struct = workspace.type(kind, file.directory)
+    return True if struct is not None and "ObjectMeta" in struct.fields else None
 
 
 def _of_client(function: GoFunction) -> bool:
@@ -129,7 +144,7 @@ def _only_removes(changed: list[Mutation], *, deleting: bool) -> bool:
 
 def _owner_reference(workspace: Workspace, write: Write, changed: list[Mutation]) -> bool | None:
     """Decide whether a created object carries an owner reference; None where its making cannot be seen."""
-    if write.verb is not Verb.CREATE:
+    if write.verb not in (Verb.CREATE, Verb.UPDATE):
         return None
     if any(change.target is Target.OWNER_REFERENCES for change in changed):
         return True

@@ -73,11 +73,21 @@ def _update(site: Site, policy: Policy) -> Finding | None:
     if site.subresource == "scale":
         return None  # the number of replicas is all that it replaces
     rule = "status-read-modify-write-unguarded" if site.status else "update-without-version"
-    said = (
-        f"{call_text(site)} sends {site.object or 'an object'} with no resourceVersion: for kinds that allow it the "
-        "server checks nothing and replaces what is stored; custom resources are refused with 422."
-    )
-    return make(site, policy, rule, said, "Read the object and keep its resourceVersion, or use server-side apply.")
+    said = f"{call_text(site)} sends {site.object or 'an object'} with no resourceVersion: "
+    severity = None
+    if site.custom:
+        said += f"{site.kind} is a custom resource, and the server refuses every such update with 422."
+        severity = Severity.ERROR
+    elif site.owner_reference and not site.status:
+        said += "the server checks nothing and replaces what is stored. It is a child that this program owns whole."
+        severity = Severity.INFO
+    else:
+        said += (
+            "for kinds that allow it the server checks nothing and replaces what is stored; custom resources are "
+            "refused with 422."
+        )
+    fix = "Read the object and keep its resourceVersion, or use server-side apply."
+    return make(site, policy, rule, said, fix, severity=severity)
 
 
 def _library_patch(site: Site, policy: Policy) -> Finding | None:

@@ -6,7 +6,7 @@ from kontend.audit.finding import Severity
 from kontend.audit.output import data, text
 from kontend.audit.report import Report
 
-FORMATS = ("text", "json", "sarif", "github", "junit", "markdown")
+FORMATS = ("text", "json", "sarif", "github", "gitlab", "junit", "markdown")
 
 
 def render(name: str, report: Report, *, show: Severity, colour: bool = False, brief: bool = False) -> str:
@@ -17,6 +17,8 @@ def render(name: str, report: Report, *, show: Severity, colour: bool = False, b
         return data.sarif(report)
     if name == "github":
         return data.github(report, show=show)
+    if name == "gitlab":
+        return data.gitlab(report, show=show)
     if name == "junit":
         return data.junit(report, show=show)
     if name == "markdown":

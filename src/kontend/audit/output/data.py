@@ -1,4 +1,4 @@
-"""Formats for programs: json, SARIF 2.1.0, GitHub workflow commands, JUnit XML."""
+"""Formats for programs: json, SARIF 2.1.0, GitHub workflow commands, GitLab code quality, JUnit XML."""
 
 from __future__ import annotations
 
@@ -156,6 +156,25 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+_GITLAB = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
+
+
+def gitlab(report: Report, *, show: Severity) -> str:
+    """Return a code-quality report, which GitLab shows in the changes of a merge request."""
+    entries = [
+        {
+            "description": finding.message,
+            "check_name": finding.rule,
+            "fingerprint": finding.fingerprint,
+            "severity": _GITLAB[finding.severity],
+            "location": {"path": Path(finding.path).as_posix(), "lines": {"begin": finding.line}},
+        }
+        for finding in report.findings
+        if finding.severity.rank >= show.rank
+    ]
+    return json.dumps(entries, indent=1) + "\n"
 
 
 def junit(report: Report, *, show: Severity) -> str:

@@ -59,7 +59,7 @@ def _recognise(workspace: Workspace, file: GoFile, call: Node) -> Write | None:
     if verb is None or operand is None:
         return None
     args = syntax.arguments(call)
-    if not args:
+    if not args or any(_asks_for_dry_run(option) for option in args[2:]):
         return None
     if verb is Verb.CREATE_OR_UPDATE:
         if len(args) >= 4 and text(operand) in file.imports:
@@ -87,6 +87,12 @@ def _recognise(workspace: Workspace, file: GoFile, call: Node) -> Write | None:
     patch = args[2] if verb is Verb.PATCH else None
     rest = args[3:] if verb is Verb.PATCH else args[2:]
     return Write(file, call, Dialect.CONTROLLER, verb, name, client, subresource, args[1], patch, tuple(rest))
+
+
+def _asks_for_dry_run(option: Node) -> bool:
+    """Recognise `client.DryRunAll`, and options that hold it: nothing is stored, so nothing can be lost."""
+    named = syntax.descend(option, lambda node: node.type in ("identifier", "field_identifier"))
+    return any(text(node) == "DryRunAll" for node in named)
 
 
 def _subresource(operand: Node) -> tuple[str, Node | None]:
