@@ -102,6 +102,7 @@ clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist build
 
 $(VENV)/.ready: pyproject.toml
+	@echo "installing kontend and its tools into $(VENV), once; this takes a minute or two"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "kontend needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Say which one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -81,8 +81,8 @@ class Bounds:
     rewind: int = 1
     #: The most perturbations of all kinds in a run; None for any number.
     perturbations: int | None = None
-    #: The limits at which the search stops, and says so: numbers of states and steps, seconds. Data beyond so many MiB
-    #: of memory goes to disk.
+    #: The limits at which the search stops, and says so: numbers of states and steps, seconds. Data beyond
+    #: ``memory`` MiB goes to disk.
     states: int = 1_000_000
     steps: int = 50_000_000
     seconds: int | None = None
