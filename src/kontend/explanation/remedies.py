@@ -58,6 +58,8 @@ class Remedy(StrEnum):
     LOOK_AT_RESULT = "look-at-result"
     DECIDE_BY_STATE = "decide-by-state"
     RUN_AGAIN = "run-again"
+    END_AFTER_WRITE = "end-after-write"
+    DO_ALWAYS = "do-always"
     WATCH_KIND = "watch-kind"
     CHECK_PREDICATE = "check-predicate"
     NOTICE_THE_REST = "notice-the-rest"

@@ -175,6 +175,12 @@ _SENTENCES: Final[Mapping[Remedy, str]] = {
         "compute from what was read last, and make sure that the event of a change in the middle runs this reconcile "
         "again"
     ),
+    Remedy.END_AFTER_WRITE: (
+        "end the reconcile after this write: its event runs it again, and what follows rests on what is stored then"
+    ),
+    Remedy.DO_ALWAYS: (
+        "do not leave this out because of what an earlier run left: make it repeatable, and do it in every run"
+    ),
     Remedy.WATCH_KIND: "watch {kind} objects, so that a change of {object} runs this reconcile again",
     Remedy.CHECK_PREDICATE: (
         "let the event of {object} run this reconcile again: check {predicate}, or requeue until {subject} is there"

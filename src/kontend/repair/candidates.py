@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from kontend.explanation.edits import Edit, Overlapping, applied, changed_lines
-from kontend.explanation.python.changes import Change, changes_of
+from kontend.explanation.python.change import Change
+from kontend.explanation.python.changes import changes_of
 from kontend.explanation.python.source import Source
 from kontend.explanation.remedies import Remedy
 from kontend.repair.trial import Violated
@@ -26,17 +27,21 @@ _MEANT: Final[Mapping[Remedy, tuple[Remedy, ...]]] = {
     Remedy.READ_BEFORE_WRITE: (Remedy.READ_LIVE,),
     Remedy.READ_OWN_WRITES: (Remedy.READ_LIVE, Remedy.DERIVE_NAME),
     Remedy.READ_BEFORE_DELETE: (Remedy.READ_LIVE,),
-    Remedy.MAKE_REPEATABLE: (Remedy.DERIVE_NAME,),
+    Remedy.MAKE_REPEATABLE: (Remedy.DERIVE_NAME, Remedy.RECORD_FIRST, Remedy.END_AFTER_WRITE),
     Remedy.DERIVE_NAME: (Remedy.READ_LIVE,),
     Remedy.RECOMPUTE_AFTER_CONFLICT: (Remedy.END_ON_CONFLICT, Remedy.END_ON_ERROR),
     Remedy.END_ON_CONFLICT: (Remedy.END_ON_ERROR,),
     Remedy.END_ON_ERROR_OR_JOIN: (Remedy.END_ON_ERROR, Remedy.END_ON_CONFLICT, Remedy.RECORD_FIRST),
     Remedy.TREAT_AS_FOUND: (Remedy.END_ON_ERROR, Remedy.MAKE_REPEATABLE),
     Remedy.JOIN_WRITES: (Remedy.RECORD_FIRST,),
-    Remedy.LOOK_AT_RESULT: (Remedy.RECORD_FIRST, Remedy.READ_LIVE),
-    Remedy.ONE_WRITER: (Remedy.APPLY_OWN_FIELDS, Remedy.COMPARE_BEFORE_WRITE),
+    Remedy.LOOK_AT_RESULT: (Remedy.RECORD_FIRST, Remedy.DO_ALWAYS, Remedy.JOIN_WRITES, Remedy.READ_LIVE),
+    Remedy.ONE_WRITER: (Remedy.APPLY_OWN_FIELDS, Remedy.COMPARE_BEFORE_WRITE, Remedy.JOIN_WRITES),
     Remedy.IGNORE_TIME: (Remedy.COMPARE_BEFORE_WRITE,),
-    Remedy.COMPUTE_FROM_WANTED: (Remedy.COMPARE_BEFORE_WRITE,),
+    Remedy.COMPUTE_FROM_WANTED: (Remedy.JOIN_WRITES, Remedy.COMPARE_BEFORE_WRITE),
+    Remedy.BASE_ON_RETURNED: (Remedy.JOIN_WRITES,),
+    Remedy.REPEATABLE_VALUE: (Remedy.JOIN_WRITES, Remedy.RECORD_FIRST),
+    Remedy.REPORT_WHEN_DONE: (Remedy.COMPARE_GENERATION, Remedy.END_AFTER_WRITE),
+    Remedy.RECORD_FIRST: (Remedy.END_AFTER_WRITE,),
     Remedy.CHECK_PREDICATE: (Remedy.WATCH_KIND, Remedy.RUN_AGAIN),
     Remedy.NOTICE_THE_REST: (Remedy.RUN_AGAIN,),
 }

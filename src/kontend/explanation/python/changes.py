@@ -8,34 +8,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from kontend.explanation.edits import Edit
+from kontend.explanation.python.change import Change
+from kontend.explanation.python.flow import FLOW
 from kontend.explanation.python.source import Source, called, receiver_names
 from kontend.explanation.python.statements import keyword_of, name_of
 from kontend.explanation.remedies import Remedy
 
 _READS: Final = ("get", "list")
-_WRITES: Final = ("create", "update", "patch", "apply", "delete", "delete_all_of", "scale")
 #: Exceptions that hold a conflict, an object that exists, and one that is gone.
 _CONFLICTS: Final = frozenset({"Conflict", "ApiError", "Exception", "BaseException"})
 _EXISTS: Final = frozenset({"AlreadyExists", "ApiError", "Exception", "BaseException"})
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One change of a file."""
-
-    remedy: Remedy
-    #: The first line that it changes.
-    line: int
-    edits: tuple[Edit, ...]
-
-    @property
-    def size(self) -> int:
-        """The number of characters that it adds or takes away."""
-        return sum(len(edit.text) + edit.end - edit.start for edit in self.edits)
 
 
 def changes_of(source: Source, lines: frozenset[int]) -> list[Change]:
@@ -47,11 +32,27 @@ def changes_of(source: Source, lines: frozenset[int]) -> list[Change]:
         and any(node.lineno <= line <= (node.end_lineno or node.lineno) for line in lines)
     ]
     found: dict[tuple[Edit, ...], Change] = {}
-    for function in functions:
-        for kind in _KINDS:
+    for function in (*functions, *_helpers(source, functions)):
+        for kind in (*_KINDS, *FLOW):
             for change in kind(source, function):
                 found.setdefault(tuple(sorted(change.edits)), change)
     return sorted(found.values(), key=lambda change: (change.line, change.size))
+
+
+def _helpers(source: Source, functions: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> list[ast.AST]:
+    """The methods of the same classes that these functions call."""
+    helpers: list[ast.AST] = []
+    for function in functions:
+        owner = source.class_of(function)
+        names = {
+            call.func.attr
+            for call in ast.walk(function)
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+        }
+        for node in owner.body if owner is not None else ():
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in names:
+                helpers += [node] if node not in functions and node not in helpers else []
+    return helpers
 
 
 def _awaited(source: Source, function: ast.AST) -> list[ast.Call]:
@@ -140,11 +141,13 @@ def _applies(source: Source, function: ast.AST) -> Iterator[Change]:
 
 
 def _objects(source: Source, function: ast.AST) -> list[str]:
-    """The variables that hold an object which was read."""
+    """The variables that hold an object which the server returned."""
     names: list[str] = []
     for call in _awaited(source, function):
         statement = source.statement(call)
-        if not called(call, "get") or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        if not called(call, "get", "apply", "create", "update") or not isinstance(statement, ast.Assign):
+            continue
+        if len(statement.targets) != 1:
             continue
         target = statement.targets[0]
         if isinstance(target, ast.Name) and isinstance(statement.value, ast.Await):
@@ -246,11 +249,28 @@ def _remedy_of(names: set[str]) -> Remedy:
     return Remedy.END_ON_CONFLICT if "Conflict" in names else Remedy.END_ON_ERROR
 
 
+def _tolerated(source: Source, function: ast.AST) -> Iterator[Change]:
+    """Go on where an object is gone."""
+    for node in ast.walk(function):
+        if not isinstance(node, ast.ExceptHandler) or _names(node.type) != {"NotFound"}:
+            continue
+        if any(isinstance(inner, ast.Raise) for inner in ast.walk(node)):
+            body = Edit(source.start(node.body[0]), source.end(node.body[-1]), "pass")
+            yield Change(Remedy.HANDLE_ERROR, node.lineno, (body,))
+
+
 def _gone(source: Source, function: ast.AST) -> Iterator[Change]:
     """End the reconcile where an object that it reads is gone."""
     for call in _awaited(source, function):
         statement = source.statement(call)
-        if not called(call, "get") or not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr):
+        if not called(call, "get", "delete") or not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr):
+            continue
+        if isinstance(statement, ast.Expr):
+            indent = source.indent(statement)
+            kept = source.text(statement).replace("\n", "\n    ")
+            text = f"with suppress(NotFound):\n{indent}    {kept}"
+            imports = (*source.imported("NotFound"), *source.imported("suppress", "contextlib"))
+            yield Change(Remedy.HANDLE_ERROR, statement.lineno, (source.replaced(statement, text), *imports))
             continue
         indent = source.indent(statement)
         text = f"try:\n{indent}    {source.text(statement)}\n{indent}except NotFound:\n{indent}    return None"
@@ -265,25 +285,25 @@ def _derived_names(source: Source, function: ast.AST) -> Iterator[Change]:
     """Name an object after the request, instead of by chance."""
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return
-    if all(argument.arg != "request" for argument in function.args.args):
+    arguments = [argument.arg for argument in function.args.args]
+    name = "request.name" if "request" in arguments else "name" if "name" in arguments else ""
+    if not name:
         return
     for node in ast.walk(function):
         if isinstance(node, ast.keyword) and node.arg == "generate_name":
-            value = node.value
-            text = str(value.value) if isinstance(value, ast.Constant) else f"{{{source.text(value)}}}"
-            edit = Edit(source.start(node), source.end(node), f'name=f"{text}{{request.name}}"')
+            edit = Edit(source.start(node), source.end(node), f"name={_extended(source, node.value, name)}")
             yield Change(Remedy.DERIVE_NAME, node.value.lineno, (edit,))
-        elif isinstance(node, ast.Call) and called(node, "uuid") and _is_in_a_name(source, node):
-            yield Change(Remedy.DERIVE_NAME, node.lineno, (source.replaced(node, "request.name"),))
+        elif isinstance(node, ast.Call) and called(node, "uuid"):
+            yield Change(Remedy.DERIVE_NAME, node.lineno, (source.replaced(node, name),))
 
 
-def _is_in_a_name(source: Source, node: ast.AST) -> bool:
-    """A value that becomes the name of an object."""
-    return any(
-        (isinstance(one, ast.Call) and name_of(one) == "new_object")
-        or (isinstance(one, ast.keyword) and one.arg == "name")
-        for one in source.around(node)
-    )
+def _extended(source: Source, prefix: ast.expr, name: str) -> str:
+    """The code of a prefix with a name after it."""
+    text = source.text(prefix)
+    if isinstance(prefix, ast.JoinedStr) and not text.endswith(('"""', "'''")):
+        return f"{text[:-1]}{{{name}}}{text[-1]}"
+    inner = str(prefix.value) if isinstance(prefix, ast.Constant) else f"{{{text}}}"
+    return f'f"{inner}{{{name}}}"'
 
 
 def _adoptions(source: Source, function: ast.AST) -> Iterator[Change]:
@@ -293,50 +313,6 @@ def _adoptions(source: Source, function: ast.AST) -> Iterator[Change]:
             assert isinstance(call.func, ast.Attribute)
             end = source.end(call.func)
             yield Change(Remedy.MAKE_REPEATABLE, call.lineno, (Edit(end - len("create"), end, "apply"),))
-
-
-# The order of writes
-
-
-def _orders(source: Source, function: ast.AST) -> Iterator[Change]:
-    """Make one write before another that now comes first."""
-    for node in ast.walk(function):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-                yield from _swaps(source, function, block)
-
-
-def _swaps(source: Source, function: ast.AST, block: list[ast.stmt]) -> Iterator[Change]:
-    calls = {call: source.statement(call) for call in _awaited(source, function) if called(call, *_WRITES)}
-    writing = [at for at, statement in enumerate(block) if any(_holds(statement, of) for of in calls.values())]
-    starts = [_group(block, at, writing) for at in writing]
-    for one, first in enumerate(starts):
-        for other in range(one + 1, len(starts)):
-            begin, end = starts[other], writing[other]
-            moved = source.data[
-                source.line_start(block[begin].lineno) : source.line_start((block[end].end_lineno or 0) + 1)
-            ]
-            cut = Edit(source.line_start(block[begin].lineno), source.line_start((block[end].end_lineno or 0) + 1), "")
-            at = source.line_start(block[first].lineno)
-            if cut.start > at and moved.endswith(b"\n"):
-                edits = (Edit(at, at, moved.decode()), cut)
-                yield Change(Remedy.RECORD_FIRST, block[begin].lineno, edits)
-
-
-def _holds(outer: ast.stmt, inner: ast.stmt | None) -> bool:
-    return inner is not None and inner in set(ast.walk(outer))
-
-
-def _group(block: list[ast.stmt], at: int, writing: list[int]) -> int:
-    """The first of the plain assignments that prepare a write."""
-    while at > 0 and at - 1 not in writing and isinstance(block[at - 1], ast.Assign) and not _waits(block[at - 1]):
-        at -= 1
-    return at
-
-
-def _waits(statement: ast.stmt) -> bool:
-    return any(isinstance(node, ast.Await) for node in ast.walk(statement))
 
 
 # Values
@@ -357,6 +333,44 @@ def _generations(source: Source, function: ast.AST) -> Iterator[Change]:
             text = f'{name}["metadata"]["generation"]'
             if text != source.text(value):
                 yield Change(Remedy.OBSERVED_GENERATION, value.lineno, (source.replaced(value, text),))
+
+
+def _times(source: Source, function: ast.AST) -> Iterator[Change]:
+    """Keep a time that is stored, or leave it out."""
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Dict):
+            continue
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None or not isinstance(value, ast.Call) or not called(value, "now"):
+                continue
+            outer = source.parent(node)
+            if isinstance(outer, ast.Assign) and isinstance(outer.targets[0], ast.Subscript):
+                target = outer.targets[0]
+                stored = f"({source.text(target.value)}.get({source.text(target.slice)}) or {{}})"
+                kept = f"{stored}.get({source.text(key)}) or {source.text(value)}"
+                yield Change(Remedy.IGNORE_TIME, value.lineno, (source.replaced(value, kept),))
+            at = node.keys.index(key)
+            start = source.end(node.values[at - 1]) if at else source.start(key)
+            later = node.keys[1] if not at and len(node.keys) > 1 else None
+            end = source.start(later) if later is not None else source.end(value)
+            yield Change(Remedy.IGNORE_TIME, value.lineno, (Edit(start, end, ""),))
+
+
+def _seen_generations(source: Source, function: ast.AST) -> Iterator[Change]:
+    """Believe a status only if it is about the present generation."""
+    names = _objects(source, function)
+    if isinstance(function, ast.FunctionDef):  # a question about an object
+        names += [argument.arg for argument in function.args.args if argument.arg != "self"]
+    tests = [node.test for node in ast.walk(function) if isinstance(node, ast.If)]
+    tests += [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None]
+    for test in tests:
+        for name in dict.fromkeys(names):
+            if not any(isinstance(node, ast.Name) for node in ast.walk(test)):
+                continue
+            about = f'({name}.get("status") or {{}}).get("observedGeneration") == {name}["metadata"]["generation"]'
+            yield Change(
+                Remedy.COMPARE_GENERATION, test.lineno, (source.replaced(test, f"({source.text(test)}) and {about}"),)
+            )
 
 
 def _defaults(source: Source, function: ast.AST) -> Iterator[Change]:
@@ -453,11 +467,13 @@ _KINDS: Final[tuple[Callable[[Source, ast.AST], Iterator[Change]], ...]] = (
     _applies,
     _live_reads,
     _errors,
+    _tolerated,
     _gone,
     _derived_names,
     _adoptions,
-    _orders,
     _generations,
+    _times,
+    _seen_generations,
     _defaults,
     _comparisons,
     _watches,
