@@ -176,7 +176,7 @@ class _Search:
         if not after[0].exhausted:
             return Rejected(candidate, f"undecided: {after[0].stopped}")
         # Where unperturbed runs go wrong, their final states are nothing to keep.
-        is_sound = self._repair.violated.perturbations > 0
+        is_sound = self._repair.violated.perturbations > 0 or not self._repair.violated.concerns_the_end
         if lost := before.effects.lost(after[0].effects, compare_finals=is_sound):
             return Rejected(candidate, lost)
         others = tuple(other for other in self._before if other != name)

@@ -12,7 +12,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
@@ -22,6 +22,7 @@ from kontend.explore.explain.lines import project_root
 from kontend.explore.exploring import SearchOptions, explore
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
+from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.scenario import Scenario
 from kontend.explore.scenario_files import scenarios_in
 from kontend.explore.sources.inputs import Inputs
@@ -34,7 +35,11 @@ from kontend.runtime.user_file import BadFile
 from kontend.runtime.user_sources import UserCode, UserSource, loaded_sources
 
 _ERRORS: Final = (BadScenario, BadController, BadFile, Nondeterminism, ApiError)
-#: Code that was changed may raise whatever it likes while it is imported.
+#: Built-in properties of ends.
+_OF_THE_END: Final = frozenset(
+    {BuiltIn.DIVERGED, BuiltIn.LEAK, BuiltIn.NEVER_SETTLES, BuiltIn.FAILS_FOREVER, BuiltIn.EXCEPTION}
+)
+#: A forked process starts at once; where there is none, the modules are imported again.
 _FORK: Final = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
 
 
@@ -66,6 +71,8 @@ class Violated:
     culprits: tuple[tuple[str, int], ...] = ()
     lines: tuple[tuple[str, int], ...] = ()
     perturbations: int = 0
+    #: It is violated by the end of a run, or by a run that has none: then the end of such a run is nothing to keep.
+    concerns_the_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +107,7 @@ def tried(order: Order, seconds: float) -> Result:
     """Carry out an order in a process of its own, for at most some seconds."""
     context = multiprocessing.get_context(_FORK)
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_serve, args=(order, sender), daemon=False)  # type: ignore[attr-defined]
+    process = context.Process(target=_serve, args=(order, sender, seconds), daemon=False)  # type: ignore[attr-defined]
     process.start()
     sender.close()
     try:
@@ -127,11 +134,15 @@ def _end(pid: int | None) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _serve(order: Order, sender: Connection) -> None:
+def _serve(order: Order, sender: Connection, seconds: float) -> None:
     """Run in the process of a trial."""
     with suppress(OSError):
         os.setpgrp()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "setitimer"):
+        # The parent ends it in time. Should the parent be killed, nobody else would.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds + 1)
     with open(os.devnull, "w") as nowhere:  # whatever the code prints, it has printed before
         sys.stdout = sys.stderr = nowhere
         sender.send(_result(order))
@@ -148,8 +159,8 @@ def _result(order: Order) -> Result:
                 return Result(error=f"the scenario {name} is gone")
             explored.append(_explored(name, scenarios[name], order))
     except _ERRORS as error:
-        return Result(error=f"{type(error).__name__}: {error}")
-    except Exception as error:
+        return Result(error=str(error))
+    except Exception as error:  # code that was changed may raise whatever it likes
         return Result(error=f"{type(error).__name__}: {error}")
     return Result(tuple(explored), sources=tuple(loaded_sources()) if order.explained else ())
 
@@ -163,7 +174,7 @@ def _explored(name: str, scenario: Scenario, order: Order) -> Explored:
     )
     return Explored(
         name,
-        tuple(_violations(verdict, project_root(file), explained=order.explained)),
+        tuple(_violations(scenario, verdict, project_root(file), explained=order.explained)),
         tuple(verdict.untested),
         verdict.exhausted,
         verdict.stopped,
@@ -172,14 +183,15 @@ def _explored(name: str, scenario: Scenario, order: Order) -> Explored:
     )
 
 
-def _violations(verdict: Verdict, root: Path, *, explained: bool) -> Sequence[Violated]:
+def _violations(scenario: Scenario, verdict: Verdict, root: Path, *, explained: bool) -> Sequence[Violated]:
     if not explained:
         return [
             Violated(each.property, " ".join(each.sentence.split()), perturbations=each.perturbations)
             for each in verdict.violations
         ]
+    of_the_end = {prop.name for prop in scenario.properties if prop.mode == "eventually"} | _OF_THE_END
     return [
-        _violated(document, root, violation.perturbations)
+        replace(_violated(document, root, violation.perturbations), concerns_the_end=violation.property in of_the_end)
         for document, violation in zip(verdict.documents, verdict.violations, strict=True)
     ]
 

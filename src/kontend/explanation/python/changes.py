@@ -358,6 +358,8 @@ def _times(source: Source, function: ast.AST) -> Iterator[Change]:
 
 def _seen_generations(source: Source, function: ast.AST) -> Iterator[Change]:
     """Believe a status only if it is about the present generation."""
+    if not any(isinstance(node, ast.Constant) and node.value == "observedGeneration" for node in ast.walk(source.tree)):
+        return  # nobody here reports it, so the write would never come
     names = _objects(source, function)
     if isinstance(function, ast.FunctionDef):  # a question about an object
         names += [argument.arg for argument in function.args.args if argument.arg != "self"]

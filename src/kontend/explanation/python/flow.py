@@ -94,7 +94,7 @@ def _early_ends(source: Source, function: ast.AST) -> Iterator[Change]:
 def _conditions(source: Source, function: ast.AST) -> Iterator[Change]:
     """Do always what depends on a sign that an earlier run may have left."""
     for node in ast.walk(function):
-        if isinstance(node, ast.If) and not node.orelse:
+        if isinstance(node, ast.If) and not node.orelse and not _is_setting(node.test):
             if len(node.body) == 1 and isinstance(node.body[0], ast.Return) and node.body[0].value is None:
                 yield Change(Remedy.DO_ALWAYS, node.lineno, (_lines(source, node, ""),))
             elif any(call in set(ast.walk(node)) for call in _writes(source, function)):
@@ -106,6 +106,12 @@ def _conditions(source: Source, function: ast.AST) -> Iterator[Change]:
                 # The handler makes what was not found: an apply makes it again without harm.
                 text = _dedented(source, node, handler.body, [call for call in made if called(call, "create")])
                 yield Change(Remedy.DO_ALWAYS, node.lineno, (_lines(source, node, text),))
+
+
+def _is_setting(test: ast.expr) -> bool:
+    """A condition on attributes of the controller alone: somebody has set it so, and no run has left it."""
+    names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    return names <= {"self"} and not any(isinstance(node, ast.Call) for node in ast.walk(test))
 
 
 def _dedented(source: Source, outer: ast.stmt, body: list[ast.stmt], creates: list[ast.Call] | None = None) -> str:
