@@ -244,3 +244,23 @@ def test_data_can_be_read_by_its_owner_only(tmp_path: Path) -> None:
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()} == {0o600}
     store.close()
+
+
+def test_a_server_that_starts_on_a_full_disk_keeps_the_room_that_is_left_for_deletes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writes are refused from the first one on, until there is as much room as the reserve takes up."""
+    store = Store(tmp_path)
+    state = Cluster(objects=[config_map("c")]).state
+    store.save(None, state)
+    store.close()
+    monkeypatch.setattr(committing, "_TRY_EVERY", 0.0)
+    room = [False]
+    monkeypatch.setattr(Store, "take_reserve", lambda _: room[0])
+    store = Store(tmp_path)
+    with BackgroundServer(state, store=store) as running, Client(running.url) as client:
+        assert client.create("d").code == 500
+        assert client.send("DELETE", f"{CONFIG_MAPS}/c").code == 200
+        room[0] = True
+        assert client.create("d").code == 201
+    store.close()

@@ -337,7 +337,11 @@ async def _until_stopped(
             content = kubeconfig(url, secrets=tokens.secrets(), ca=certificates.ca if certificates else None)
             write_private(path, content)
         except OSError as error:
-            raise UsageError(f"--kubeconfig {path}: {error.strerror}") from None
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT) or options.kubeconfig or not options.data:
+                raise UsageError(f"--kubeconfig {path}: {error.strerror}") from None
+            # On a full disk objects must still be deleted, for which somebody has to connect.
+            path = _temporary_kubeconfig(cleanup)
+            write_private(path, content)
         if options.controllers or options.pods or options.rbac:
             from kontend.cli.serving.controllers import Inside
 
@@ -395,6 +399,10 @@ def _kubeconfig_path(options: argparse.Namespace, cleanup: contextlib.ExitStack)
         return Path(options.kubeconfig).absolute()
     if options.data:
         return Path(options.data, "kontend.kubeconfig").absolute()
+    return _temporary_kubeconfig(cleanup)
+
+
+def _temporary_kubeconfig(cleanup: contextlib.ExitStack) -> Path:
     directory = tempfile.mkdtemp(prefix="kontend-")
     cleanup.callback(shutil.rmtree, directory, ignore_errors=True)
     return Path(directory, "kontend.kubeconfig")

@@ -41,7 +41,7 @@ class Commits:
         #: Why the last save failed.
         self.failure: Exception | None = None
         #: The disk is full: only deletions are tried, as etcd does.
-        self.full = False
+        self.full = store is not None and not store.has_reserve
         self._next_try = 0.0
 
     @property

@@ -74,7 +74,14 @@ class Store:
         except (OSError, sqlite3.Error) as error:
             self.close()
             raise self._explained(error) from error
-        self.take_reserve()
+        #: There was as much room as the reserve takes up when the directory was opened, as far as that can be known.
+        self.has_reserve = self.take_reserve() or self._make_room() or not hasattr(os, "posix_fallocate")
+
+    def _make_room(self) -> bool:
+        """Moves the log into the database, which frees the log's room, and returns whether the reserve fits then."""
+        with contextlib.suppress(sqlite3.Error):
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return self.take_reserve()
 
     def _begin(self) -> None:
         """Begin a new directory. Raise :class:`Damaged` for a database whose head file is missing or empty.
