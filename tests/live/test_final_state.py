@@ -85,3 +85,23 @@ def test_a_seeded_object_that_is_still_there_is_missed_where_it_was_deleted() ->
     cluster.delete("ConfigMap/v1", "seed")
     found = differences(comparable(initial, initial), comparable(initial, cluster.state))
     assert [difference.object for difference in found] == ["configmaps default/seed"]
+
+
+def test_a_resource_version_in_a_label_is_learned_and_a_number_that_none_has_is_not() -> None:
+    initial = Cluster().state
+
+    def labelled(before: int, size: str) -> State:
+        cluster = Cluster(state=initial)
+        for number in range(before):
+            cluster.create(config_map(f"c-{number}"))
+            cluster.delete("ConfigMap/v1", f"c-{number}")
+        owner = cluster.create(config_map("owner"))
+        version = owner["metadata"]["resourceVersion"]
+        cluster.create(config_map("child", data={"owner-rv": version, "size": size}))
+        for number in range(9 - before):
+            cluster.create(config_map(f"d-{number}"))
+            cluster.delete("ConfigMap/v1", f"d-{number}")
+        return cluster.state
+
+    mask = learn(initial, [labelled(0, "1"), labelled(3, "2")])
+    assert [field for _, field in mask.fields] == [("data", "owner-rv")]

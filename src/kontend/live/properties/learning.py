@@ -20,12 +20,14 @@ def learn(initial: State, finals: Sequence[State]) -> Mask:
     prefixes = _prefixes([comparable(initial, final) for final in finals])
     first, *others = [comparable(initial, final, Mask(prefixes)) for final in finals]
     fields: set[tuple[str, tuple[str, ...]]] = set()
+    latest = min(final.resource_version for final in finals)
     for other in others:
         for key in set(first) & set(other):
             mine, theirs = apart(first[key], other[key])
             for left, right in zip(mine, theirs, strict=False):
                 for path in changed(left, right):
-                    if _made_up(value_at(left, path), value_at(right, path)):
+                    values = value_at(left, path), value_at(right, path)
+                    if _made_up(*values) or all(_is_version(value, initial, latest) for value in values):
                         fields.add((key[0], _plain(path)))
     return Mask(prefixes, frozenset(fields))
 
@@ -43,6 +45,14 @@ def _made_up(one: Any, other: Any) -> bool:
     if not isinstance(one, str) or not isinstance(other, str):
         return False
     return len(one) == len(other) >= _TOKEN and any(letter.isdigit() for letter in one + other)
+
+
+def _is_version(value: Any, initial: State, latest: int) -> bool:
+    """Return whether a text may be the resourceVersion of something that a run has written.
+
+    Controllers copy them into labels and annotations, to see when a child is older than its owner.
+    """
+    return isinstance(value, str) and value.isdecimal() and initial.resource_version < int(value) <= latest
 
 
 def _plain(path: Path) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from kontend.live.gate.plan import Plan
 from kontend.live.properties.findings import PROCESS_EXIT, Finding
 from kontend.live.runs.outcome import Run
 from kontend.live.verdicts.explanation import Cause
+from kontend.live.verdicts.remedy import remedies
 
 #: The cause of a finding that is not reported as a violation: nothing asks for it.
 _NOT_EXPLAINED: Final = Cause("")
@@ -189,6 +190,8 @@ def lines_of(violation: Violation) -> Iterator[str]:
     """A violation as text."""
     yield f"VIOLATION {violation.finding.property}: {violation.finding.sentence}"
     yield f"  cause: {violation.cause.sentence}"
+    for remedy in remedies(violation.finding, violation.run):
+        yield f"  fix: {remedy}"
     yield f"  plan: {violation.plan.name} ({violation.plan.reason})"
     log = f"; log {violation.run.number:04d}.log" if violation.run.number else ""
     yield f"  occurred in {violation.rate}{_others(violation.others) if violation.others else ''}{log}"
