@@ -26,7 +26,13 @@ TESTS = Path(__file__).parent.parent / "tests"
 CONTROLLERS = {"gardener": TESTS / "clients" / "go", "fitter": TESTS / "live" / "go"}
 
 #: Real operators: the module, its versions, the package of the command, and the directory with its definitions.
-OPERATORS = {"kro": ("github.com/kubernetes-sigs/kro", ("v0.9.3", "v0.9.4"), "cmd/controller", "helm/crds")}
+OPERATORS = {
+    "kro": ("github.com/kubernetes-sigs/kro", ("v0.9.3", "v0.9.4"), "cmd/controller", "helm/crds"),
+    "zookeeper": ("github.com/pravega/zookeeper-operator", ("v0.2.14", "v0.2.15"), "", "config/crd/bases"),
+    "rabbitmq": ("github.com/rabbitmq/cluster-operator/v2", ("v2.20.0",), "cmd", "config/crd/bases"),
+}
+#: The directory with samples of its objects, which a derived workload takes, if a module has one.
+SAMPLES = "config/samples"
 
 MAIN = """\
 package main
@@ -94,13 +100,17 @@ def build_operator(name: str, version: str) -> Path:
     with tempfile.TemporaryDirectory(dir=CACHE) as directory:
         made = Path(directory, "made")
         made.mkdir()
-        command = ["go", "install", f"{module}/{package}@{version}"]
+        command = ["go", "install", f"{module}{'/' if package else ''}{package}@{version}"]
         subprocess.run(command, cwd=directory, env={**os.environ, "GOBIN": str(made)}, check=True)
-        (made / Path(package).name).rename(made / name)
+        next(made.iterdir()).rename(made / name)
         download = ["go", "mod", "download", "-json", f"{module}@{version}"]
         source = json.loads(subprocess.run(download, cwd=directory, capture_output=True, check=True).stdout)["Dir"]
         shutil.copytree(Path(source, definitions), made / "crds", copy_function=shutil.copyfile)
         (made / "crds").chmod(0o755)
+        if Path(source, SAMPLES).is_dir():
+            shutil.copytree(Path(source, SAMPLES), made / "samples", copy_function=shutil.copyfile)
+            for directory_made in [made / "samples", *filter(Path.is_dir, (made / "samples").rglob("*"))]:
+                directory_made.chmod(0o755)
         made.rename(target)
     return target
 

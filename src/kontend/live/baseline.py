@@ -149,16 +149,19 @@ async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
     finals = [comparable(run.initial, run.final, mask) for run in runs]
     if not same(finals[0], finals[1]):
         # Patience may have been learned too short, or the controller is racy by itself: two more runs decide.
-        learned = replace(learned, patience=setting.patience)
+        quick, learned = learned, replace(learned, patience=setting.patience)
         for _ in range(2):
             run = await run_plan(learned, Plan(()))
             _check(run, learned)
             runs.append(run)
-            finals.append(comparable(run.initial, run.final, mask))
-        if same(finals[2], finals[0]) and same(finals[3], finals[0]):
+        mask = learn(first.initial, [run.final for run in runs])
+        finals = [comparable(run.initial, run.final, mask) for run in runs]
+        if not same(finals[1], finals[0]) and same(finals[2], finals[0]) and same(finals[3], finals[0]):
             runs.pop(1)
             finals.pop(1)
             notes.append("waits longer than learned: the full patience is used")
+        else:  # what they have shown is no matter of patience
+            learned = quick
     failing = frozenset(text for run in runs for text in failing_calls(run))
     expected = Expected(finals, mask, failing, unstable_fields(finals))
     violations = [finding for run in runs for finding in findings(run, expected)]
