@@ -44,7 +44,7 @@ def test_a_verdict_that_holds_says_how_far_it_went_with_two_faults() -> None:
     verdict = check(_scenario(3), deepen=500)
     assert verdict.ok
     assert "faults ≤ 1" in verdict.bounds
-    assert any("with two faults in a run nothing lasting was found either, in all" in note for note in verdict.notes)
+    assert any("no lasting damage found with two faults per run, in all" in note for note in verdict.notes)
     cut = check(_scenario(3), deepen=3)
     assert cut.ok
     assert any("not in all" in note for note in cut.notes)

@@ -57,5 +57,5 @@ def deepened(scenario: Scenario, verdict: Verdict, beyond: Verdict) -> Verdict:
         beyond.notes.append(f"it takes two faults: with one, everything holds in all {verdict.states:,} states")
         return beyond
     where = f"all {beyond.states:,} states" if beyond.exhausted else f"the first {beyond.states:,} states, not in all"
-    verdict.notes.append(f"with two faults in a run nothing lasting was found either, in {where}")
+    verdict.notes.append(f"no lasting damage found with two faults per run, in {where}")
     return verdict

@@ -140,7 +140,10 @@ def check(controller: Controller) -> None:
     if isinstance(controller.owns, str):
         raise BadController(f"{name}.owns: expected a list of kinds, found the text {controller.owns!r}")
     if not isinstance(controller.watches, Mapping):
-        raise BadController(f"{name}.watches: expected a dict from kinds to functions, found {controller.watches!r}")
+        raise BadController(
+            f"{name}.watches: expected a dict from kinds to functions that return requests, such as "
+            f"{{'ConfigMap/v1': lambda obj: ['default/name']}}, found {controller.watches!r}"
+        )
     kinds = [controller.kind, *controller.owns, *controller.watches, *controller.predicates, *controller.indexes]
     for kind in kinds:
         try:
