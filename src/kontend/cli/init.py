@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 
 from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors, write
+from kontend.cli.init_go import TEST_FILE, go_test
 from kontend.explore.problems import BadScenario
 from kontend.explore.scenario import Scenario
 from kontend.explore.scenario_files import generated_scenarios, load, written_scenarios
@@ -38,12 +39,16 @@ def parser() -> Parser:
         description="Write a first scenario and a test for the controllers of a Python file. This runs the file.",
         examples={
             "a scenario and a test beside the file": "kontend init widgets.py",
+            "a test for the controllers of a Go package": "kontend init --go internal/controller",
             "again, over files that exist": "kontend init widgets.py --force",
         },
         topic="explore",
         epilog="Exit codes: 0 both files are written, 2 usage error.",
     )
-    made.add_argument("file", metavar="FILE", type=Path, help="a Python file that defines controllers")
+    made.add_argument("file", metavar="FILE", type=Path, nargs="?", help="a Python file that defines controllers")
+    made.add_argument(
+        "--go", metavar="DIR", type=Path, help="write the test for the controllers of a Go package instead"
+    )
     made.add_argument("--force", action="store_true", help="overwrite files that exist, without asking")
     return made
 
@@ -51,6 +56,10 @@ def parser() -> Parser:
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend init``."""
     options = parser().parse_args(list(argv))
+    if (options.file is None) == (options.go is None):
+        raise UsageError("name a Python FILE, or a Go package with --go")
+    if options.go is not None:
+        return _for_go(options.go, force=options.force)
     file: Path = options.file
     with usage_errors(*_ERRORS):
         module = load(file)
@@ -75,6 +84,21 @@ def run(argv: Sequence[str]) -> int:
         f"Next: kontend explore {scenarios}\n"
         f"      pytest {test}\n"
     )
+    return ExitCode.OK
+
+
+def _for_go(directory: Path, *, force: bool) -> int:
+    """Write the test of a Go package."""
+    if not any(directory.glob("*.go")):
+        raise UsageError(f"--go {directory}: expected the directory of a Go package")
+    text = go_test(directory)
+    path = directory / TEST_FILE
+    _check_free(path, force=force)
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    write(f"wrote {path}: a test that hands the controllers to the explorer\nNext: kontend explore --go {directory}\n")
     return ExitCode.OK
 
 

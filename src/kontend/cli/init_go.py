@@ -1,0 +1,156 @@
+"""``kontend init --go DIR``: writes the test that hands the controllers of a Go package to the explorer.
+
+The test makes each type of the package that has a ``SetupWithManager``, with what a manager gives to fields of the
+usual types. Fields of other types are listed in a comment: only ``main`` knows their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.package import GoFile, GoFunction, GoPackage, GoType
+from kontend.cli.command import UsageError
+
+#: The name of the file that is written.
+TEST_FILE: Final = "explore_test.go"
+_SETUP: Final = "SetupWithManager"
+_CLIENT: Final = "sigs.k8s.io/controller-runtime/pkg/client"
+#: What stands for a value of a type: an expression, and the package that it needs.
+_VALUES: Final = {
+    GoType(_CLIENT, "Client"): ("mgr.GetClient()", ""),
+    GoType(_CLIENT, "Reader"): ("mgr.GetAPIReader()", ""),
+    GoType("k8s.io/apimachinery/pkg/runtime", "Scheme"): ("mgr.GetScheme()", ""),
+    GoType("k8s.io/apimachinery/pkg/api/meta", "RESTMapper"): ("mgr.GetRESTMapper()", ""),
+    GoType("sigs.k8s.io/controller-runtime/pkg/cache", "Cache"): ("mgr.GetCache()", ""),
+    GoType("k8s.io/client-go/tools/record", "EventRecorder"): ('mgr.GetEventRecorderFor("kontend")', ""),
+    GoType("k8s.io/client-go/tools/events", "EventRecorder"): ('mgr.GetEventRecorder("kontend")', ""),
+    GoType("k8s.io/client-go/rest", "Config"): ("mgr.GetConfig()", ""),
+    GoType("k8s.io/client-go/kubernetes", "Clientset"): (
+        "kubernetes.NewForConfigOrDie(mgr.GetConfig())",
+        "k8s.io/client-go/kubernetes",
+    ),
+    GoType("k8s.io/client-go/kubernetes", "Interface"): (
+        "kubernetes.NewForConfigOrDie(mgr.GetConfig())",
+        "k8s.io/client-go/kubernetes",
+    ),
+    GoType("github.com/go-logr/logr", "Logger"): ("ctrl.Log", ""),
+    GoType("context", "Context"): ("context.Background()", "context"),
+    GoType("sigs.k8s.io/controller-runtime", "Manager"): ("mgr", ""),
+    GoType("sigs.k8s.io/controller-runtime/pkg/manager", "Manager"): ("mgr", ""),
+}
+#: Kinds of these are in the scheme of client-go.
+_BUILT_IN: Final = "k8s.io/api/"
+
+
+@dataclass(slots=True)
+class _Test:
+    """The parts of the test."""
+
+    imports: dict[str, str] = field(default_factory=dict)
+    schemes: list[str] = field(default_factory=list)
+    setups: list[str] = field(default_factory=list)
+
+
+def go_test(directory: Path) -> str:
+    """The text of the test for a package. Raises :class:`UsageError` where no type has a ``SetupWithManager``."""
+    files = [
+        GoFile(str(file), file.read_bytes(), str(directory))
+        for file in sorted(directory.glob("*.go"))
+        if not file.name.endswith("_test.go")
+    ]
+    package = GoPackage(str(directory), files)
+    functions = [function for function in package.functions.get(_SETUP, []) if function.receiver_type]
+    if not functions:
+        raise UsageError(f"{directory}: no type of this package has a method SetupWithManager(mgr ctrl.Manager) error")
+    test = _Test(
+        imports={
+            "testing": "",
+            "k8s.io/apimachinery/pkg/runtime": "",
+            "k8s.io/client-go/kubernetes/scheme": "clientgoscheme",
+            "kontend.dev/kontend": "",
+            "sigs.k8s.io/controller-runtime": "ctrl",
+            "k8s.io/apimachinery/pkg/util/runtime": "utilruntime",
+        }
+    )
+    if "AddToScheme" in package.functions or "AddToScheme" in package.variables:
+        test.schemes.append("AddToScheme")
+    for function in functions:
+        _add(test, package, function)
+    name = next(syntax.text(node) for node in syntax.captures(files[0].root, "(package_identifier) @name", "name"))
+    return "\n".join(_lines(name, test)) + "\n"
+
+
+def _add(test: _Test, package: GoPackage, function: GoFunction) -> None:
+    """Add a controller to the test."""
+    file = function.file
+    for literal in syntax.captures(function.node, "(composite_literal) @made", "made"):
+        kind = file.type_of_node(syntax.field(literal, "type"))
+        alias = next((alias for alias, path in file.imports.items() if kind and path == kind.package), "")
+        # An object has a kind; the other types in a SetupWithManager are options, predicates and handlers.
+        is_object = literal.parent is not None and literal.parent.type == "unary_expression"
+        if kind is None or not alias or not is_object or kind.package.startswith((_BUILT_IN, _CLIENT, _RUNTIME)):
+            continue
+        test.imports[kind.package] = alias
+        if f"{alias}.AddToScheme" not in test.schemes:
+            test.schemes.append(f"{alias}.AddToScheme")
+    struct = package.types.get(function.receiver_type)
+    fields, unknown = [], []
+    for name, type_name in (struct.fields if struct else {}).items():
+        value = _value(test, type_name)
+        if value:
+            fields.append(f"{name}: {value}")
+        elif struct is not None:
+            unknown.append(f"{name} {struct.tags.get(name, type_name.name)}")
+    arguments = []
+    for _, node in function.parameters:
+        kind = file.type_of_node(node)
+        value = _value(test, kind) if kind else ""
+        if kind and not value:
+            test.imports |= {path: alias for alias, path in file.imports.items() if path == kind.package}
+        arguments.append(value or f"*new({syntax.text(node)})")
+    if unknown:
+        test.setups.append(f"// Not set: {', '.join(unknown)}. Give them the values that main gives them.")
+    made = f"(&{function.receiver_type}{{{', '.join(fields)}}}).{_SETUP}({', '.join(arguments)})"
+    test.setups.append(f"if err := {made}; err != nil {{\n\t\t\treturn err\n\t\t}}")
+
+
+_RUNTIME: Final = "sigs.k8s.io/controller-runtime"
+
+
+def _value(test: _Test, kind: GoType) -> str:
+    value, needed = _VALUES.get(kind, ("", ""))
+    if needed:
+        test.imports[needed] = ""
+    return value
+
+
+def _lines(name: str, test: _Test) -> Iterator[str]:
+    yield "//go:build kontend"
+    yield ""
+    yield f"package {name}"
+    yield ""
+    yield "import ("
+    own = [path for path in test.imports if "." not in path.partition("/")[0]]
+    for paths in (sorted(own), sorted(set(test.imports) - set(own))):
+        for path in paths:
+            alias = test.imports[path]
+            yield f'\t{alias} "{path}"' if alias and alias != path.rpartition("/")[2] else f'\t"{path}"'
+        if paths is not None and paths == sorted(own):
+            yield ""
+    yield ")"
+    yield ""
+    yield "// TestExplore hands the controllers of this package to the explorer: kontend explore --go ."
+    yield "func TestExplore(t *testing.T) {"
+    yield "\tscheme := runtime.NewScheme()"
+    for add in ["clientgoscheme.AddToScheme", *test.schemes]:
+        yield f"\tutilruntime.Must({add}(scheme))"
+    yield "\tkontend.Explore(t, scheme, func(mgr ctrl.Manager) error {"
+    for setup in test.setups:
+        yield f"\t\t{setup}"
+    yield "\t\treturn nil"
+    yield "\t})"
+    yield "}"

@@ -1,0 +1,86 @@
+"""Tests of ``kontend init --go``: the test that it writes for a Go package."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kontend.cli.command import UsageError
+from kontend.cli.exploring.explore import run as explore
+from kontend.cli.init import run
+
+OPERATORS = Path(__file__).parents[2] / "examples" / "go"
+RECONCILER = """
+package widgets
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	widgetsv1 "example.com/widgets/api/v1"
+)
+
+type WidgetReconciler struct {
+	client.Client
+	Live     client.Reader
+	Scheme   *runtime.Scheme
+	Recorder record.EventRecorder
+	Image    string
+}
+
+func (r *WidgetReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	return ctrl.NewControllerManagedBy(mgr).For(&widgetsv1.Widget{}).WithOptions(options).Complete(r)
+}
+"""
+
+
+def test_a_test_gives_fields_of_the_usual_types_what_a_manager_has(tmp_path: Path) -> None:
+    (tmp_path / "widgets.go").write_text(RECONCILER)
+    assert run(["--go", str(tmp_path)]) == 0
+    text = (tmp_path / "explore_test.go").read_text()
+    assert text.startswith("//go:build kontend\n\npackage widgets\n")
+    assert 'widgetsv1 "example.com/widgets/api/v1"' in text
+    assert "utilruntime.Must(widgetsv1.AddToScheme(scheme))" in text
+    for value in (
+        "Client: mgr.GetClient()",
+        "Live: mgr.GetAPIReader()",
+        "Scheme: mgr.GetScheme()",
+        'Recorder: mgr.GetEventRecorderFor("kontend")',
+    ):
+        assert value in text
+    assert "SetupWithManager(context.Background(), mgr, *new(controller.Options))" in text
+    assert '\t"sigs.k8s.io/controller-runtime/pkg/controller"\n' in text
+    assert "// Not set: Image string." in text
+
+
+def test_a_file_that_exists_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "widgets.go").write_text(RECONCILER)
+    (tmp_path / "explore_test.go").write_text("mine")
+    with pytest.raises(UsageError, match="exists already"):
+        run(["--go", str(tmp_path)])
+    assert (tmp_path / "explore_test.go").read_text() == "mine"
+
+
+def test_a_package_without_controllers_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "main.go").write_text("package main\n\nfunc main() {}\n")
+    with pytest.raises(UsageError, match="SetupWithManager"):
+        run(["--go", str(tmp_path)])
+
+
+def test_the_written_test_can_be_explored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+
+    if shutil.which("go") is None:
+        pytest.skip("there is no command go")
+    module = tmp_path / "module"
+    shutil.copytree(OPERATORS, module)
+    (module / "doubleplan" / "explore_test.go").unlink()
+    assert run(["--go", str(module / "doubleplan")]) == 0
+    assert explore(["--go", str(module / "doubleplan"), "--failures", str(tmp_path / "failures")]) == 1
+    assert "lost update" in capsys.readouterr().out
