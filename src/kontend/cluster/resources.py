@@ -171,7 +171,7 @@ class Resource:
 
     @cached_property
     def has_defaults(self) -> bool:
-        """Whether reading back could add something to an object of this version."""
+        """Return True where reading back could add something to an object of this version."""
         return _has_default(self.schema)
 
     @cached_property
