@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all costs lint api docs wheel bench fuzz fuzz-serve soak conformance clients browser engines live envtest clean
+.PHONY: demo test test-all costs lint api docs wheel bench fuzz fuzz-serve soak conformance e2e clients browser engines live envtest clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/double_plan.py
@@ -68,6 +68,11 @@ live: $(VENV)/.ready
 # controller-runtime's own envtest suites on kontend, with a summary.
 envtest: $(VENV)/.ready
 	$(BIN)/python tools/envtest_suites.py
+
+# Kubernetes' own Conformance specs. The first time builds them from the module proxy, which takes ten minutes: make e2e FOCUS=sig-apps
+FOCUS ?= sig-api-machinery
+e2e: $(VENV)/.ready
+	@$(BIN)/python tools/run_e2e.py --focus '$(FOCUS)'
 
 bench: $(VENV)/.ready
 	@$(BIN)/python -m benchmarks
