@@ -14,6 +14,7 @@ import orjson
 
 from kontend.cluster.state import State, Version
 from kontend.explore.explain.fields import changed_paths, content_of, field_changes, object_name
+from kontend.explore.model.state.collection import lasting_objects
 from kontend.explore.program.identities import IDENTITIES, VERSIONS
 from kontend.explore.program.masking import relative_body
 from kontend.kube.meta.names import Key
@@ -46,8 +47,9 @@ def differences(got: State, expected: State) -> tuple[Difference, ...]:
 
 def _pairs(got: State, expected: State) -> Iterator[_Pair]:
     """Objects of the two states that stand for each other; alone where there is no other."""
-    for resource in sorted({*got.kinds, *expected.kinds}):
-        ours, theirs = dict(got.objects(resource).items()), dict(expected.objects(resource).items())
+    left, right = _lasting(got), _lasting(expected)
+    for resource in sorted({*left, *right}):
+        ours, theirs = left.get(resource, {}), right.get(resource, {})
         common = sorted(ours.keys() & theirs.keys())
         for key in common:
             # Names that were made up depend on the order of creation: equal ones say nothing.
@@ -63,6 +65,14 @@ def _pairs(got: State, expected: State) -> Iterator[_Pair]:
             )
         for key in sorted(ours):
             yield object_name(content_of(ours[key])), ours[key], None
+
+
+def _lasting(state: State) -> dict[str, dict[Key, Version]]:
+    """The objects by resource that a garbage collector leaves alone."""
+    objects: dict[str, dict[Key, Version]] = {}
+    for resource, key, version in lasting_objects(state):
+        objects.setdefault(resource, {})[key] = version
+    return objects
 
 
 def _alike(one: Key, version: Version, other: Key, wanted: Version) -> bool:

@@ -18,6 +18,7 @@ import orjson
 import xxhash
 
 from kontend.cluster.state import State, Version
+from kontend.explore.model.state.collection import lasting_objects
 from kontend.explore.model.state.world import World
 from kontend.explore.program.identities import IDENTITIES, TIMES, VERSIONS, issued_identities
 from kontend.explore.program.masking import masked, relative_body
@@ -32,14 +33,13 @@ _WORDS: Final = re.compile(_WORD % rb"[0-9a-f]{4}")
 
 
 def canonical_cluster(state: State, identities: Iterable[str] = ()) -> bytes:
-    """128 bits for a cluster up to renaming, without generations and managed fields.
+    """128 bits for a cluster up to renaming, without generations, managed fields and what a garbage collector deletes.
 
     ``identities`` were handed out on the way: parts of them, which code may have cut off, are made up, too.
     """
     lines = [
         f"{resource} {Key(*key)} ".encode() + relative_body(version.body)
-        for resource in state.kinds
-        for key, version in state.objects(resource).items()
+        for resource, key, version in lasting_objects(state)
     ]
     names = generated_names(state)
     names |= _parts(lines, identities)
