@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sys
 from dataclasses import replace
@@ -12,7 +13,12 @@ import pytest
 from kontend.cli import main
 from kontend.live import campaign
 from kontend.live.baseline import Unusable
+from kontend.live.gate.call import Call, Point
+from kontend.live.gate.perturbation import Fail
+from kontend.live.gate.plan import Plan
+from kontend.live.gate.records import Happening
 from kontend.live.plans.derivation import derive
+from kontend.live.runs.run import carry_out
 from kontend.live.runs.workload import UserAction
 from kontend.live.verdicts.verdict import Verdict
 from kontend.report.archive import read_archive
@@ -267,3 +273,17 @@ def test_a_process_that_runs_alone_may_overwrite_what_it_has_written_before_a_re
     verdict = explore(given, only="restart after action 2 onto a list", shrinks=0, jobs=4)
     assert verdict.ok, list(verdict.lines())
     assert verdict.executed == 4
+
+
+def test_a_conflict_on_a_watched_object_comes_from_another_writer_whose_event_arrives() -> None:
+    """An answer that the server has not made would bring no event, on which a process may rely."""
+    given = setting(python("plain.py"), "plain.yaml")
+    call = Call("update", "widgets.live.kontend.dev", "default", "w", "status")
+    plan = Plan((Fail(Point(call), "409"),))
+    run = asyncio.run(carry_out(given, plan))
+    texts = [record.text for record in run.log.records if isinstance(record, Happening)]
+    assert "another writer changes Widget default/w" in texts
+    refused = next(request for request in run.log.requests() if request.perturbed)
+    assert (refused.code, "the object has been modified" in refused.message) == (409, True)
+    verdict = explore(given, plans=(plan,))
+    assert verdict.ok, list(verdict.lines())

@@ -13,12 +13,12 @@ from typing import Protocol
 from kontend.cluster.state import Change, State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import ApiError
-from kontend.kube.meta.names import Key
+from kontend.kube.meta.names import Key, kind_of
 from kontend.live.gate.activity import Activity
 from kontend.live.gate.call import LEASES, Call, describe, is_locked
 from kontend.live.gate.decisions import Decisions
-from kontend.live.gate.perturbation import FAILURES, Act, Crash, Delay, Fail, HandOver, LoseResponse
-from kontend.live.gate.records import Delivery, Log, Request, Sent
+from kontend.live.gate.perturbation import CONFLICT, FAILURES, TOUCHED, Act, Crash, Delay, Fail, HandOver, LoseResponse
+from kontend.live.gate.records import Delivery, Happening, Log, Request, Sent
 from kontend.live.gate.tap import Tap
 from kontend.serve.gate import OpenWatch
 from kontend.serve.requests.exchange import Answer, Exchange
@@ -168,6 +168,8 @@ class LiveGate:
         decision = self._decisions.at_arrival(call) if process == self._primary else None
         if isinstance(decision, Fail):
             request.perturbed = str(decision)
+            if decision.error == CONFLICT and self._touch(request):
+                return True  # the server itself refuses it now, and the process gets the event of the newer version
             self._refuse(exchange, request, decision.error)
             return False
         if isinstance(decision, Delay | HandOver):
@@ -176,6 +178,30 @@ class LiveGate:
             hand_over = isinstance(decision, HandOver)
             self._conductor.delayed(lambda: self._resume(exchange, request), hand_over=hand_over)
             return False
+        return True
+
+    def _touch(self, request: Request) -> bool:
+        """Change the object of a locked write, as another writer would, if the process watches it.
+
+        A conflict means that there is a newer version. A process may drop the error and rely on the event of that
+        version, which an answer that the server has not made would never bring.
+        """
+        call, server = request.call, self.server
+        version = self.state.find(call.resource, request.key)
+        if server is None or version is None or not request.locked:
+            return False
+        if call.resource not in self.watched(request.process):
+            return False
+        before, content = self.state, version.content()
+        change = {"metadata": {"annotations": {TOUCHED: str(version.resource_version)}}}
+        try:
+            server.cluster.patch(
+                str(kind_of(content)), request.key.name, change, namespace=request.key.namespace, manager="another"
+            )
+        except ApiError:
+            return False
+        text = f"another writer changes {content.get('kind')} {request.key}"
+        self.log.add(Happening("another", "act", text, self.now(), self.action, before, self.state))
         return True
 
     def _resume(self, exchange: Exchange, request: Request) -> None:

@@ -11,6 +11,10 @@ from typing import Any, ClassVar, Final
 
 from kontend.live.gate.call import Point
 
+#: The failure of a write that names a version which is not the latest.
+CONFLICT: Final = "409"
+#: The annotation by which another writer makes a version that the process does not know. Final states ignore it.
+TOUCHED: Final = "kontend.dev/touched"
 #: The failures that a call can be answered with, by name: the code, and the reason in the Status.
 FAILURES: Final = {
     "409": (409, "Conflict"),

@@ -20,6 +20,7 @@ import orjson
 from kontend.cluster.state import State
 from kontend.kube.meta.names import Key
 from kontend.live.gate.call import UNJUDGED
+from kontend.live.gate.perturbation import TOUCHED
 from kontend.live.runs.setting import PRIMARY, SECOND
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -183,6 +184,8 @@ def _masked(value: Any, names: _Names, generation: int | None) -> Any:
     if isinstance(value, dict):
         masked = {}
         for name, child in value.items():
+            if name == TOUCHED or (isinstance(child, dict) and [*child] == [TOUCHED]):
+                continue
             if name == "observedGeneration" and isinstance(child, int) and generation is not None:
                 masked[name] = (
                     "<current generation>" if child == generation else f"<{generation - child} generations old>"
