@@ -6,7 +6,7 @@ seed, to a server in a process of its own, while another thread asks for its hea
 - the server fails with a traceback, or answers 5xx with anything but what kube-apiserver says,
 - a health check beside a request waits longer than the bound,
 - a refused request has changed the state,
-- memory has grown.
+- memory has grown, also under crowds of clients that do not read or do not finish.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.fuzz_client import Client, Outcome
+from benchmarks.fuzz_crowds import CROWD_BOUND, crowds
 from benchmarks.fuzz_requests import Fuzzer
 
 #: Processor time of the server while a health check waits, in seconds, and how much memory may grow, in MB.
@@ -76,6 +77,12 @@ def main(argv: list[str] | None = None) -> int:
                 url = ready.readline().strip()
             fuzzer = Fuzzer(url, random.Random(options.seed))
             outcome = _run(fuzzer, server.pid, options.seconds)
+            for name, grown, longest in crowds(url, lambda: memory(server.pid)):
+                print(
+                    f"{name}: {grown:+.0f} MB (bound {CROWD_BOUND:.0f}), longest wait of others {longest * 1000:.0f} ms"
+                )
+                if grown > CROWD_BOUND:
+                    outcome.problem(f"{name}: memory has grown by {grown:.0f} MB")
         finally:
             server.terminate()
             server.wait(20)
