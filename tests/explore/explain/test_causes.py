@@ -119,11 +119,11 @@ def test_a_wrong_object_is_told_apart_by_its_uid() -> None:
         # The second cached read is the one that the refused write rests on.
         ("nmstate_815", "because policies itself had changed status.unavailable of "),
         ("nmstate_815", ", and policies had read resourceVersion 3 (step 6); the reconcile went on without this write"),
-        ("crossplane_6228", ": claims removes status.conditions[type=DatabaseReady] of Claim default/c (step 12); "),
+        ("crossplane_6228", ": claims removes status.conditions[type=DatabaseReady] of Claim default/c (step 6); "),
         ("crossplane_6228", "; syncer adds status.conditions[type=DatabaseReady] = {"),
         (
             "sei_371",
-            ': deployments removes "tcp://peer" from spec.peers of SeiNode default/n (step 12); ceremony adds ',
+            ': deployments removes "tcp://peer" from spec.peers of SeiNode default/n (step 11); ceremony adds ',
         ),
         (
             "kcp_3926",
