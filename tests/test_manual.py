@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +23,14 @@ sys.path.pop(0)
 def test_the_tutorial_prints_what_it_says() -> None:
     """Every command, in a fresh directory; times, sizes and hashes may differ."""
     assert run_tutorial.difference(run_tutorial.PAGE.read_text()) == "", "run: python tools/run_tutorial.py"
+
+
+def test_the_page_about_go_prints_what_it_says() -> None:
+    """Every command, in a copy of the Go operators."""
+    if shutil.which("go") is None:
+        pytest.skip("there is no command go")
+    page = run_tutorial.GO_PAGE.read_text()
+    assert run_tutorial.difference(page, run_tutorial.GO_FILES) == "", "run: python tools/run_tutorial.py --go"
 
 
 def test_a_changed_output_of_the_tutorial_is_noticed() -> None:

@@ -1,6 +1,7 @@
 """Runs the commands of docs/tutorial.md, and writes what they print into the page.
 
     python tools/run_tutorial.py           # writes the outputs
+    python tools/run_tutorial.py --go      # the same for docs/explore-go.md, in a copy of examples/go
     python tools/run_tutorial.py --check   # says whether they differ, up to times, sizes and hashes
 
 Blocks with a ``title`` are written to files, ``console`` blocks are run, all in one fresh directory.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +20,8 @@ from pathlib import Path
 from typing import Final
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "tutorial.md"
+GO_PAGE: Final = PAGE.with_name("explore-go.md")
+GO_FILES: Final = PAGE.parent.parent / "examples" / "go"
 _BLOCK: Final = re.compile(
     r'^```(?:python title="(?P<file>[^"]+)"|(?P<console>console))\n(?P<text>.*?)^```$', re.M | re.S
 )
@@ -77,9 +81,11 @@ def masked(page: str) -> list[str]:
     return page.splitlines()
 
 
-def difference(page: str) -> str:
-    """The difference between a page and what its commands print now; empty for none."""
+def difference(page: str, files: Path | None = None) -> str:
+    """The difference between a page and what its commands print now, with some files; empty for none."""
     with tempfile.TemporaryDirectory() as directory:
+        if files is not None:
+            shutil.copytree(files, directory, dirs_exist_ok=True)
         now = rendered(page, Path(directory).resolve())
     return "\n".join(difflib.unified_diff(masked(page), masked(now), "the page", "what is printed", lineterm=""))
 
@@ -87,6 +93,13 @@ def difference(page: str) -> str:
 def main() -> int:
     """Write or check the page."""
     page = PAGE.read_text(encoding="utf-8")
+    if "--go" in sys.argv:
+        with tempfile.TemporaryDirectory() as directory:
+            shutil.copytree(GO_FILES, directory, dirs_exist_ok=True)
+            GO_PAGE.write_text(
+                rendered(GO_PAGE.read_text(encoding="utf-8"), Path(directory).resolve()), encoding="utf-8"
+            )
+        return 0
     if "--check" in sys.argv:
         differs = difference(page)
         print(differs or "the tutorial prints what it says")

@@ -2,6 +2,7 @@
 
 from kontend.explore.actions import Action, Writer, create, delete, patch, update
 from kontend.explore.exploring import check
+from kontend.explore.golang.controllers import go_controllers
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.properties.built_in import BuiltIn
@@ -31,6 +32,7 @@ __all__ = [
     "create",
     "delete",
     "eventually",
+    "go_controllers",
     "never",
     "patch",
     "reproduce",

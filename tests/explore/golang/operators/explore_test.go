@@ -3,8 +3,10 @@
 package faulty
 
 import (
+	"os"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"kontend.dev/kontend"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -40,4 +42,27 @@ func TestExploreExpects(t *testing.T) {
 func TestExploreForgetsToDeclare(t *testing.T) {
 	expectations := &Expectations{}
 	explore(t, expectations.Expects)
+}
+
+func TestExploreProgram(t *testing.T) {
+	program, err := ParseProgram(os.Getenv("PROGRAM"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {
+		interpreter := &Interpreter{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Program: program}
+		return interpreter.SetupWithManager(mgr)
+	})
+}
+
+func TestExploreTwoControllers(t *testing.T) {
+	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {
+		for _, name := range []string{"one", "two"} {
+			err := ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Named(name).Complete(&Reconciler{mgr.GetClient(), Sleeps})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
