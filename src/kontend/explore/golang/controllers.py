@@ -21,11 +21,11 @@ def go_controllers(
 ) -> list[GoController]:
     """The controllers that a test of a Go package hands to ``kontend.Explore``. Raises :class:`BadScenario`.
 
-    The test is the only one unless it is named. ``crds`` are the definitions that its manager needs, for the scenario as
-    well. Give it ``guards=Guards.off()``: the guards are those of our own client::
+    The test is the only one unless it is named. ``crds`` are the definitions that its manager needs, for the scenario
+    as well. Give that ``guards=Guards.off()``: the guards are those of our own client.
 
-        controllers = go_controllers("internal/controller", crds=[CRD])
-        scenario = Scenario(controllers=controllers, crds=[CRD], guards=Guards.off())
+    >>> go_controllers("internal/controller", crds=[CRD])  # doctest: +SKIP
+    [<kontend.explore.golang.controller.GoController object at 0x7f6c8e0b5d90>]
     """
     tests = {found.name: found for found in go_tests(Path(package), (test,) if test else ())}
     if not test and len(tests) > 1:
