@@ -10,7 +10,7 @@ import pytest
 
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
-from kontend.explore import Bounds, Scenario, Verdict, check, never
+from kontend.explore import Bounds, Scenario, Verdict, check, eventually, never
 from kontend.explore.search import repetition
 from kontend.kube.errors import AlreadyExists
 from kontend.runtime.client.api import Api
@@ -198,3 +198,30 @@ def test_growth_that_ends_is_no_repetition() -> None:
     verdict = check(Scenario([Names()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0, lag=0), guards=UNGUARDED))
     assert verdict.ok
     assert (verdict.repeated, len(verdict.final_states)) == (0, 1)
+
+
+@pytest.mark.parametrize("end", [6, 12, 30])
+def test_a_counter_that_code_reads_is_followed_to_its_end(end: int) -> None:
+    class Flips(Controller):
+        kind = KIND
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            """Change the spec until its generation is high enough."""
+            widget = await api.live.get(self.kind, request)
+            if widget["metadata"]["generation"] < end:
+                widget["spec"] = {"size": 3 - widget["spec"]["size"]}
+                await api.update(widget)
+
+    def is_at_the_end(cluster: Cluster) -> bool:
+        return bool(cluster.get(KIND, "w")["metadata"]["generation"] == end)
+
+    scenario = Scenario(
+        controllers=[Flips()],
+        crds=[CRD],
+        objects=[{**WIDGET, "spec": {"size": 1}}],
+        properties=[eventually(is_at_the_end), never(is_at_the_end, name="never")],
+        bounds=Bounds(lag=0, faults=0),
+    )
+    verdict = check(scenario)
+    assert (verdict.exhausted, verdict.repeated) == (True, 0)
+    assert [violation.property for violation in verdict.violations] == ["never"]

@@ -27,7 +27,7 @@ from kontend.explore.model.similarity import Similarity
 from kontend.explore.model.state.budget import Budget
 from kontend.explore.model.state.canonical import masked_digest
 from kontend.explore.model.state.key import sum_of
-from kontend.explore.model.state.process import InFlight
+from kontend.explore.model.state.process import ENOUGH_BUGS, InFlight
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step, Transition
 from kontend.explore.model.uuids import Uuids
@@ -42,8 +42,6 @@ from kontend.runtime.client.call import Call
 
 #: A reconcile that has made so many calls without a write does not come to an end.
 _MOST_CALLS: Final = 10_000
-#: A request whose reconcile raises the same programming error so often in a row is not tried again.
-_MOST_BUGS: Final = 2
 
 
 class Model:
@@ -63,7 +61,7 @@ class Model:
         self.uuids = Uuids(layout)
         self.users = Users(layout, self.delivery)
         self._nothing: dict[tuple[object, ...], bool] = {}
-        self.timers = Timers(layout, cluster.state.now, self.changes_nothing)
+        self.timers = Timers(layout, cluster.state.now, self.changes_nothing, self.next)
         self.faults = Faults(layout, self.delivery, self.uuids, cluster.state)
         self._commits = Commits(layout, self.delivery)
         self._reconciles = Reconciles(layout, self._reads, self._commits, self.uuids, self.timers)
@@ -216,7 +214,7 @@ class Model:
     def is_stuck(self, world: World) -> bool:
         """A reconcile has raised the same programming error again: the search does not go beyond such a state."""
         for instance in world.instances:  # a loop, because this runs for every step
-            if instance.bugs and any(count >= _MOST_BUGS for _, _, count in instance.bugs):
+            if instance.bugs and any(count >= ENOUGH_BUGS for _, _, count in instance.bugs):
                 return True
         return False
 

@@ -15,10 +15,12 @@ from typing import Final
 from kontend.explore.actions import never_possible
 from kontend.explore.factored.local_states import Effort, Unprovable
 from kontend.explore.factored.proof import Proof, Prover
+from kontend.explore.model.environment.timers import MOST_PERIODS, OUT_OF_TIME
 from kontend.explore.model.model import Model
 from kontend.explore.model.replayed import replay
 from kontend.explore.model.settling.restless import MOST_WRITES, Cycle, restless
 from kontend.explore.model.state.budget import Reserve
+from kontend.explore.model.state.process import ENOUGH_BUGS
 from kontend.explore.properties import built_in
 from kontend.explore.properties.built_in import BuiltIn, Finding
 from kontend.explore.search.cycles import judged_cycles
@@ -262,7 +264,7 @@ class Exploration:
         verdict.exhausted = not stopped and not self._stuck and not self._grown
         verdict.stuck = len(self._stuck)
         if not stopped and self._stuck:
-            verdict.stopped = "a reconcile keeps raising the same exception"
+            verdict.stopped = self._why_stuck()
         elif not stopped and self._grown:
             than = "any unperturbed one" if self._cycle is None else "the first round of the unperturbed one"
             verdict.stopped = f"runs with {_GROWTH} objects more than {than} were not followed further"
@@ -300,6 +302,18 @@ class Exploration:
         verdict.violations += self._violations.explained(explain)
         self._grade(complete)
         return verdict
+
+    def _why_stuck(self) -> str:
+        """Describe what keeps the search from going on in some state."""
+        errors = {
+            error
+            for instance in self.quiescent.world(min(self._stuck)).instances
+            for _, error, count in instance.bugs
+            if count >= ENOUGH_BUGS
+        }
+        if OUT_OF_TIME in errors:
+            return f"a reconcile still depends on the time after {MOST_PERIODS} periods of its timer"
+        return "a reconcile keeps raising the same exception"
 
     def _grade(self, complete: int) -> None:
         """Say up to how many perturbations everything holds, and what may decide more."""

@@ -3,7 +3,8 @@
 A fight over a spec raises the generation with every write, and an object that is created and deleted again and again
 has another uid each time, so no state ever comes back. A new state is therefore compared with the states on the way to
 it, without generations and made-up names. When it repeats for the fourth time, it is taken for the last one that it
-repeats, and not followed further. Everything up to then is explored exactly.
+repeats, and not followed further, if the unperturbed run from it goes on for some hundred writes: code may read what
+grows, and stop. Everything up to then is explored exactly.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import xxhash
 
 from kontend.explore.model.model import Model
 from kontend.explore.model.replayed import replay
+from kontend.explore.model.settling.restless import goes_on
 from kontend.explore.model.state.canonical import canonical_form, generated_names
 from kontend.explore.model.state.world import World
 from kontend.explore.program.masking import relative_body
@@ -46,6 +48,8 @@ class Repetition:
         self._occurred = bytearray(_FEWEST)
         self._forms: dict[int, bytes] = {}
         self._worlds: dict[int, World] = {}
+        #: The forms of states from which the unperturbed run goes on.
+        self._endless: set[bytes] = set()
 
     def of(self, number: int, similar: int, world: World | None) -> int | None:
         """The latest state on the way that a new state repeats, if it repeats enough of them; else None.
@@ -66,7 +70,15 @@ class Repetition:
             return None
         form = self._form(number)
         same = [candidate for candidate in candidates if self._form(candidate) == form]
-        return same[0] if len(same) >= _REPEATS else None
+        if len(same) < _REPEATS or not self._goes_on(number, form):
+            return None
+        return same[0]
+
+    def _goes_on(self, number: int, form: bytes) -> bool:
+        """The run from a state does not come to an end. That is found out once for all with its form."""
+        if form not in self._endless and goes_on(self._model, self._world(number)):
+            self._endless.add(form)
+        return form in self._endless
 
     def spill(self, directory: Path) -> None:
         """Move what grows with the number of states to a file in a directory. Raises ``NoRoom``."""

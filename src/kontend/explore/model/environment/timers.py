@@ -7,7 +7,10 @@ one of a day differ only in which comes first.
 
 A reconcile sees the same time from its start to its end. Each controller and request has a clock of its own, so that
 the time does not depend on the order of independent steps. It advances by the seconds of a timer that fires, the first
-few times: a controller that looks again every minute would make the space infinite. One that fires early advances it
+few times, and then as long as the reconcile would do something else at a later time: a controller that looks again
+every minute would make the space infinite, and one that gives up after an hour would never do so if the clock stopped
+before. The later times are each twice as far away as the one before, and one is years away. A clock that is still
+needed after :data:`MOST_PERIODS` periods stops the search of what follows. A timer that fires early advances the clock
 only the first time, so that time is left for those that fire later. Where
 stamps of the time keep a run from settling (:mod:`kontend.explore.stamps`), it also advances by a second when a
 reconcile that has asked for the time writes something; elsewhere that would only keep states apart.
@@ -20,9 +23,10 @@ from collections.abc import Callable
 from typing import Final
 
 from kontend.cluster.times import rfc3339
+from kontend.explore.model.environment.courses import Next, course
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.state.key import issued_after
-from kontend.explore.model.state.process import Instance, Timer
+from kontend.explore.model.state.process import ENOUGH_BUGS, Instance, Timer
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
 from kontend.explore.program.identities import CLOCK
@@ -30,18 +34,30 @@ from kontend.explore.program.symbols import Assumption, Refuted
 from kontend.kube.meta.names import Key
 
 #: The number of times that the clock advances by the seconds of a timer, and of one that fires early.
-_MOST_PERIODS: Final = 2
+_FEWEST_PERIODS: Final = 2
 _MOST_EARLY_PERIODS: Final = 1
+#: After so many periods of a timer its clock goes no further: what depends on a later time is not explored.
+MOST_PERIODS: Final = 200
+#: The periods after which a reconcile is compared with itself; and the seconds, more than any deadline has.
+_LATER: Final = tuple(2**power for power in range(11))
+_AT_LAST: Final = 10 * 365 * 86_400
+#: The error of a request whose clock would have to go on; such a state counts as one that nothing follows.
+OUT_OF_TIME: Final = "the time goes on"
 
 
 class Timers:
     """The timers and clocks of a model."""
 
-    def __init__(self, layout: Layout, start: int, changes_nothing: Callable[[World, Step], bool]) -> None:
+    def __init__(
+        self, layout: Layout, start: int, changes_nothing: Callable[[World, Step], bool], following: Next
+    ) -> None:
         """``start`` is the time of the initial state, in seconds.
 
-        ``changes_nothing`` says whether a retry or a timer, with the reconcile that follows, leads back to the state.
+        ``changes_nothing`` says whether a retry or a timer, with the reconcile that follows, leads back to the state;
+        ``following`` takes a step.
         """
+        self._following = following
+        self._differs: dict[tuple[object, ...], bool] = {}
         self._layout = layout
         self._start = start
         self._changes_nothing = changes_nothing
@@ -96,9 +112,47 @@ class Timers:
         self.has_fired = True
         seconds = math.ceil(timer[0])
         passed = world.issued.get(self._label(index, request)) or 0
-        if passed < (_MOST_EARLY_PERIODS if is_early else _MOST_PERIODS) * seconds:
-            world = self._advanced(world, index, request, seconds)
-        return world
+        if passed < (_MOST_EARLY_PERIODS if is_early else _FEWEST_PERIODS) * seconds:
+            return self._advanced(world, index, request, seconds)
+        if is_early or not self._differs_later(world, index, request, seconds):
+            return world
+        if passed < MOST_PERIODS * seconds:
+            return self._advanced(world, index, request, seconds)
+        stopped = world.instances[index].changed(bugs=changed.bugs | {(request, OUT_OF_TIME, ENOUGH_BUGS)})
+        return world.with_instance(index, stopped)
+
+    def may_end(self, world: World) -> bool:
+        """Some reconcile that has something to do would do something else in the end, years later."""
+        for index, instance in enumerate(world.instances):
+            if self._timeless or not self._layout.programs[index].asks_time:
+                continue
+            requests = {*instance.queue, *instance.delayed, *(request for _, request in instance.timers)}
+            for request in sorted(requests | {in_flight.request for in_flight in instance.running}):
+                queued = world.with_instance(index, instance.changed(running=(), queue=frozenset({request})))
+                later = self._advanced(queued, index, request, _AT_LAST)
+                soon = course(self._following, queued, index, request)
+                if course(self._following, later, index, request) != soon:
+                    return True
+        return False
+
+    def _differs_later(self, world: World, index: int, request: Key, seconds: int) -> bool:
+        """A queued reconcile would do something else after some periods of so many seconds than it does now."""
+        program, instance = self._layout.programs[index], world.instances[index]
+        if self._timeless or not program.asks_time or len(instance.running) >= program.controller.max_concurrent:
+            return False
+        if any(in_flight.request == request for in_flight in instance.running):
+            return False
+        key = self._layout.keys.of_process(world, self._layout.places[index][0])
+        question = (index, request, seconds, key, world.objects, world.issued_sum)
+        known = self._differs.get(question)
+        if known is None:
+            now = course(self._following, world, index, request)
+            later = (*(seconds * periods for periods in _LATER), _AT_LAST)
+            known = self._differs[question] = any(
+                course(self._following, self._advanced(world, index, request, passed), index, request) != now
+                for passed in later
+            )
+        return known
 
     def now(self, world: World, index: int, request: Key) -> str:
         """The time that a reconcile sees."""

@@ -2,7 +2,11 @@
 
 A counter in a status, a list that gets longer, a time stamp: the search would follow such a run until a limit stops it.
 So one unperturbed run is made first. If it still writes after a bounded number of writes, its states are compared
-without numbers, times and checksums, and the part that repeats is the cycle.
+without numbers, times and checksums, and the part that repeats is the cycle. As long as a reconcile would do something
+else at a later time, the run may yet come to an end, and is followed further.
+
+A search that comes back to a state up to counters asks the same about what follows (:func:`goes_on`): code may read
+the counter, and stop.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 import xxhash
 
+from kontend.explore.model.environment.timers import MOST_PERIODS
 from kontend.explore.model.model import Model
 from kontend.explore.model.settling.quiescence import is_quiescent
 from kontend.explore.model.state.canonical import generated_names
@@ -26,6 +31,8 @@ from kontend.kube.meta.names import Key
 MOST_WRITES: Final = 200
 #: A run that takes so many steps without a write does something else than writing.
 _MOST_IDLE: Final = 1_000
+#: The same for one in which a reconcile would do something else at a later time.
+_MOST_TIMED_WRITES: Final = 2_000
 #: A run that has settled so often until the next timer settles.
 _MOST_TIMERS: Final = 20
 #: Checksums: words of some length with a digit in them. And numbers, times and what is made up of them.
@@ -52,19 +59,38 @@ def restless(model: Model) -> Cycle | None:
     return _KNOWN[model]
 
 
-def _cycle_of(model: Model) -> Cycle | None:
-    world = model.initial()
-    times: Counter[Step] = Counter()
-    schedule: list[Step] = []
+class _Endless(NamedTuple):
+    """A run that has not come to an end."""
+
+    schedule: list[Step]
     #: The states after each write, and after how many steps.
-    written: list[tuple[int, World]] = []
+    written: list[tuple[int, World]]
+
+
+def _cycle_of(model: Model) -> Cycle | None:
+    run = _followed(model, model.initial())
+    if isinstance(run, _Endless) and len(run.written) >= MOST_WRITES:
+        return _first_cycle(run.schedule, run.written)
+    return None
+
+
+def goes_on(model: Model, world: World) -> bool:
+    """The unperturbed run from a state does not come to an end, as far as it is followed, unless a user acts."""
+    return _followed(model, world, acts=False, most_timers=2 * MOST_PERIODS) is not None
+
+
+def _followed(model: Model, world: World, *, acts: bool = True, most_timers: int = _MOST_TIMERS) -> _Endless | None:
+    """Follow the unperturbed run from a state; None where it settles, or (with ``acts``) only looks again."""
+    times: Counter[Step] = Counter()
+    run = _Endless([], [])
     idle = fired = 0
-    while len(written) < MOST_WRITES and idle < _MOST_IDLE:
+    patient_until = MOST_WRITES
+    while idle < _MOST_IDLE:
         steps = model.steps(world)
         if is_quiescent(model, world, steps):
             return None
         order = sorted(
-            (step for step in steps if step.action in UNPERTURBED),
+            (step for step in steps if step.action in UNPERTURBED and (acts or step.action != "act")),
             key=lambda step: (UNPERTURBED.index(step.action), times[step]),
         )
         taken = ((step, transition) for step in order if not (transition := model.next(world, step)).cost)
@@ -75,16 +101,21 @@ def _cycle_of(model: Model) -> Cycle | None:
         if step.action == "timer":
             # It has settled until a timer fires; what a timer does again and again is not a cycle of its own making.
             fired += 1
-            if fired > _MOST_TIMERS:
-                return None
+            if fired > most_timers:
+                return None if acts else run
         times[step] += 1
-        schedule.append(step)
+        run.schedule.append(step)
         world = transition.world
         idle += 1
         if transition.changes:
-            written.append((len(schedule), world))
+            run.written.append((len(run.schedule), world))
             idle = 0
-    return _first_cycle(schedule, written) if len(written) >= MOST_WRITES else None
+            writes = len(run.written)
+            if writes >= MOST_WRITES and model.timers.may_end(world):
+                patient_until = min(writes + MOST_WRITES, _MOST_TIMED_WRITES)
+            if writes >= patient_until:
+                return run
+    return run
 
 
 def _first_cycle(schedule: list[Step], written: list[tuple[int, World]]) -> Cycle | None:

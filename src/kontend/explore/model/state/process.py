@@ -20,6 +20,8 @@ MetVersion = tuple[str, Key, int]
 Timer = tuple[float, Key]
 #: The position of a view that was not started: an informer starts at the first read of its kind.
 NOT_STARTED: Final = -1
+#: A request whose reconcile raises the same programming error so often in a row is not tried again.
+ENOUGH_BUGS: Final = 2
 _NOTHING: Final[list[Change]] = []
 
 

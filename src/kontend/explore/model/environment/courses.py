@@ -1,0 +1,38 @@
+"""Courses of a reconcile: what it would do from a state, at one time or another.
+
+A clock goes on as long as that can make a difference. Code compares times in ways that do not show from outside, so a
+reconcile is run as it would be later, and what it does is compared up to the times that it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kontend.explore.model.state.world import World
+from kontend.explore.model.step import Step, Transition
+from kontend.explore.program.masking import masked
+from kontend.kube.meta.names import Key
+
+#: A reconcile that makes so many calls does not come to an end.
+_MOST_CALLS: Final = 10_000
+#: Takes a step.
+Next = Callable[[World, Step], Transition]
+
+
+def course(following: Next, world: World, index: int, request: Key) -> tuple[object, ...]:
+    """The calls of a queued reconcile up to its end, and its result; equal for courses that differ in times only."""
+    made: list[object] = []
+    transition = following(world, Step("start", index, request))
+    for _ in range(_MOST_CALLS):
+        instance = transition.world.instances[index]
+        in_flight = next((running for running in instance.running if running.request == request), None)
+        if in_flight is None:
+            timers = [seconds for seconds, other in instance.timers if other == request]
+            failure = transition.failure.type if transition.failure is not None else ""
+            return (*made, timers, request in instance.delayed, failure, masked(instance.memory))
+        for call in in_flight.node.calls:
+            made.append((call.verb, call.kind, call.subresource, call.query, masked(call.body)))
+            made.append(masked(f"{call.namespace}/{call.name}".encode()))
+        transition = following(transition.world, Step("call", index, request))
+    return tuple(made)

@@ -1,0 +1,99 @@
+"""Deadlines: a clock goes on as long as a reconcile would do something else later."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from definitions import definition
+from kontend import Api, Cluster, Controller, Request, Result
+from kontend.explore import Bounds, Reductions, Scenario, check, eventually, never
+from kontend.explore.model.environment import timers
+
+WIDGET = "Widget.example.com/v1"
+OBJECT: dict[str, Any] = {
+    "apiVersion": "example.com/v1",
+    "kind": "Widget",
+    "metadata": {"name": "w", "namespace": "default"},
+    "spec": {"size": 1},
+}
+
+
+def _seconds(time: str) -> float:
+    return datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()
+
+
+def gives_up(after: int, *, stamps: bool = False) -> Controller:
+    """A controller that looks again every minute and gives up some time after it has begun."""
+
+    class Polls(Controller):
+        kind = WIDGET
+
+        async def reconcile(self, request: Request, api: Api) -> Result | None:
+            """Look again."""
+            widget = await api.live.get(self.kind, request)
+            status = widget.get("status") or {}
+            if status.get("phase") == "GaveUp":
+                return None
+            begun = status.get("begun")
+            if begun and _seconds(api.now()) - _seconds(begun) >= after:
+                widget["status"] = {**status, "phase": "GaveUp"}
+                await api.status.update(widget)
+                return None
+            if not begun or stamps:
+                widget["status"] = {"begun": begun or api.now(), **({"last": api.now()} if stamps else {})}
+                await api.status.update(widget)
+            return Result(requeue_after=60)
+
+    return Polls()
+
+
+def has_given_up(cluster: Cluster) -> bool:
+    """The controller has given up."""
+    return bool((cluster.get(WIDGET, "w").get("status") or {}).get("phase") == "GaveUp")
+
+
+def _scenario(controller: Controller, **changes: Any) -> Scenario:
+    return Scenario(
+        controllers=[controller],
+        crds=[definition("Widget")],
+        objects=[OBJECT],
+        bounds=Bounds(lag=0, faults=0),
+        **changes,
+    )
+
+
+@pytest.mark.parametrize("stamps", [False, True])
+@pytest.mark.parametrize("reductions", [Reductions(), Reductions.none()])
+def test_a_deadline_of_five_periods_is_reached(stamps: bool, reductions: Reductions) -> None:
+    controller = gives_up(300, stamps=stamps)
+    verdict = check(_scenario(controller, properties=[never(has_given_up)], reductions=reductions))
+    assert verdict.exhausted
+    assert [violation.property for violation in verdict.violations] == ["has_given_up"]
+    assert check(_scenario(controller, properties=[eventually(has_given_up)], reductions=reductions))
+
+
+def test_a_deadline_beyond_the_bound_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timers, "MOST_PERIODS", 5)
+    verdict = check(_scenario(gives_up(60_000), properties=[never(has_given_up)]))
+    assert (verdict.ok, verdict.exhausted, verdict.violations) == (False, False, [])
+    assert "still depends on the time after" in verdict.stopped
+
+
+def test_a_clock_that_nobody_needs_stops() -> None:
+    class Looks(Controller):
+        kind = WIDGET
+
+        async def reconcile(self, request: Request, api: Api) -> Result:
+            """Note when it was first seen."""
+            widget = await api.live.get(self.kind, request)
+            if not widget.get("status"):
+                widget["status"] = {"seen": api.now()}
+                await api.status.update(widget)
+            return Result(requeue_after=60)
+
+    verdict = check(_scenario(Looks()))
+    assert verdict
+    assert verdict.states < 20
