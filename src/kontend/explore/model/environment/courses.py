@@ -7,7 +7,7 @@ reconcile is run as it would be later, and what it does is compared up to the ti
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step, Transition
@@ -20,8 +20,16 @@ _MOST_CALLS: Final = 10_000
 Next = Callable[[World, Step], Transition]
 
 
-def course(following: Next, world: World, index: int, request: Key) -> tuple[object, ...]:
-    """The calls of a queued reconcile up to its end, and its result; equal for courses that differ in times only."""
+class Course(NamedTuple):
+    """All that a reconcile does, up to times, and the state after it."""
+
+    #: Its calls up to its end, and its result.
+    made: tuple[object, ...]
+    after: World
+
+
+def course(following: Next, world: World, index: int, request: Key) -> Course:
+    """The course of a queued reconcile, if nothing else happens meanwhile."""
     made: list[object] = []
     transition = following(world, Step("start", index, request))
     for _ in range(_MOST_CALLS):
@@ -30,9 +38,10 @@ def course(following: Next, world: World, index: int, request: Key) -> tuple[obj
         if in_flight is None:
             timers = [seconds for seconds, other in instance.timers if other == request]
             failure = transition.failure.type if transition.failure is not None else ""
-            return (*made, timers, request in instance.delayed, failure, masked(instance.memory))
+            made += [timers, request in instance.delayed, failure, masked(instance.memory)]
+            break
         for call in in_flight.node.calls:
             made.append((call.verb, call.kind, call.subresource, call.query, masked(call.body)))
             made.append(masked(f"{call.namespace}/{call.name}".encode()))
         transition = following(transition.world, Step("call", index, request))
-    return tuple(made)
+    return Course(tuple(made), transition.world)

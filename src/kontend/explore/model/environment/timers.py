@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kontend.cluster.times import rfc3339
-from kontend.explore.model.environment.courses import Next, course
+from kontend.explore.model.environment.courses import Course, Next, course
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.state.key import issued_after
 from kontend.explore.model.state.process import ENOUGH_BUGS, Instance, Timer
@@ -39,7 +39,7 @@ _MOST_EARLY_PERIODS: Final = 1
 #: After so many periods of a timer its clock goes no further: what depends on a later time is not explored.
 MOST_PERIODS: Final = 200
 #: The periods after which a reconcile is compared with itself; and the seconds, more than any deadline has.
-_LATER: Final = tuple(2**power for power in range(11))
+_LATER: Final = tuple(2**power for power in range(1, 11))
 _AT_LAST: Final = 10 * 365 * 86_400
 #: The error of a request whose clock would have to go on; such a state counts as one that nothing follows.
 OUT_OF_TIME: Final = "the time goes on"
@@ -131,12 +131,12 @@ class Timers:
                 queued = world.with_instance(index, instance.changed(running=(), queue=frozenset({request})))
                 later = self._advanced(queued, index, request, _AT_LAST)
                 soon = course(self._following, queued, index, request)
-                if course(self._following, later, index, request) != soon:
+                if course(self._following, later, index, request).made != soon.made:
                     return True
         return False
 
     def _differs_later(self, world: World, index: int, request: Key, seconds: int) -> bool:
-        """A queued reconcile would do something else after some periods of so many seconds than it does now."""
+        """The time matters to a queued reconcile and those after it, which look again after so many seconds each."""
         program, instance = self._layout.programs[index], world.instances[index]
         if self._timeless or not program.asks_time or len(instance.running) >= program.controller.max_concurrent:
             return False
@@ -146,13 +146,33 @@ class Timers:
         question = (index, request, seconds, key, world.objects, world.issued_sum)
         known = self._differs.get(question)
         if known is None:
-            now = course(self._following, world, index, request)
-            later = (*(seconds * periods for periods in _LATER), _AT_LAST)
-            known = self._differs[question] = any(
-                course(self._following, self._advanced(world, index, request, passed), index, request) != now
-                for passed in later
-            )
+            known = self._differs[question] = not self._repeats(world, index, request, seconds)
         return known
+
+    def _repeats(self, world: World, index: int, request: Key, seconds: int) -> bool:
+        """A queued reconcile does the same at all later times, and again after the next period.
+
+        The first alone is not enough: one that gives up next would do so at every later time, too. And it may do
+        something else now: a heartbeat is due only after a period.
+        """
+        course_at = self._course_at
+        soon = course_at(world, index, request, seconds)
+        if any(
+            course_at(world, index, request, passed).made != soon.made
+            for passed in (*(seconds * periods for periods in _LATER), _AT_LAST)
+        ):
+            return False
+        if course_at(world, index, request, 0).made == soon.made:
+            return True
+        after, timer = soon.after.instances[index], (seconds, request)
+        if timer not in {(math.ceil(other), key) for other, key in after.timers}:
+            return False
+        due = after.changed(queue=after.queue | {request})
+        again = course_at(soon.after.with_instance(index, due), index, request, seconds)
+        return again.made == soon.made
+
+    def _course_at(self, world: World, index: int, request: Key, passed: int) -> Course:
+        return course(self._following, self._advanced(world, index, request, passed), index, request)
 
     def now(self, world: World, index: int, request: Key) -> str:
         """The time that a reconcile sees."""
