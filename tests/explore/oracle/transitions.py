@@ -31,6 +31,8 @@ from kontend.runtime.client.http_backend import AnswerLost
 from kontend.runtime.predicates import Event
 
 USER = "user"
+#: The clock stops after so many periods of a timer: no deadline of the cases is further away.
+_PERIODS = 6
 
 
 class Model(Users):
@@ -136,7 +138,7 @@ class Model(Users):
         after = world.with_instance(index, ready)
         seconds = math.ceil(timer[0])
         due = self._is_due(world, timer[0])
-        if dict(world.clocks).get((instance.controller, timer[1]), 0) < (2 if due else 1) * seconds:
+        if dict(world.clocks).get((instance.controller, timer[1]), 0) < (_PERIODS if due else 1) * seconds:
             after = after.advanced(instance.controller, timer[1], seconds)
         return Step(text, after, perturbs=not due, fires=True)
 

@@ -313,7 +313,12 @@ class CodeMaker(Drawing):
         stamp = ["metadata", "annotations", "t"]
         seconds = self.pick(1, 5, 5, 60)
         first = ["when", ["field", "o", *stamp], ["const", "none"], [["patch", "o", stamp, ["now"], self.chance(0.3)]]]
-        wait = ["unless", ["since", "o", self.pick(seconds, 5), *stamp], ["const", True], [["requeue_after", seconds]]]
+        wait = [
+            "unless",
+            ["since", "o", self.pick(seconds, 5, 3 * seconds), *stamp],
+            ["const", True],
+            [["requeue_after", seconds]],
+        ]
         note = self.pick(
             ["patch", "o", self.pick(["metadata", "annotations", "n"], self.place(kind)), ["const", "1"], False],
             ["create", OUT, [[["data", "v"], self.pick(["now"], ["const", "1"])]]],
