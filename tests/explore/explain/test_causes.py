@@ -22,7 +22,7 @@ from kontend.explore.explain.trail import Trail
 from kontend.explore.model.model import Model
 from kontend.explore.model.step import Step
 from kontend.explore.scenario_files import scenarios_in
-from kontend.kube.errors import ApiError, Conflict
+from kontend.kube.errors import ApiError, Conflict, NotFound
 from kontend.kube.meta.names import Key
 from kontend.predicates import GenerationChanged
 from kontend.report.document import Document
@@ -824,3 +824,36 @@ def test_traces_that_differ_only_in_who_is_number_one_are_one(seed: int) -> None
     actors = list(dict.fromkeys(line.split()[0].rstrip(":") for line in violation.trace))
     assert actors == ["widgets#1", "widgets#2"]
     assert violation.sentence.startswith("one_plan is broken by widgets#")
+
+
+class Keys(Controller):
+    """Keeps a map for each widget, and deletes it when the widget is gone."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Apply or delete."""
+        key = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "key", "namespace": "default"}}
+        try:
+            await api.get(self.kind, request)
+        except NotFound:
+            with contextlib.suppress(NotFound):
+                await api.delete(key)
+            return
+        await api.apply(key)
+
+
+def test_a_child_without_an_owner_asks_for_a_finalizer() -> None:
+    """The owner is deleted while its controller is down, and nothing tells the next process of it."""
+    bounds = Bounds(lag=0, faults=1, crashes=1, lost=0, failed=0)
+    scenario = Scenario([Keys()], crds=[CRD], objects=[WIDGET], actions=[delete(WIDGET)], bounds=bounds)
+    violation = _explained(scenario, "diverged").violation
+    assert violation.sentence.startswith("ConfigMap default/key is left over in the end: ")
+    assert "; keys crashed in step " in violation.sentence
+    assert violation.fix is not None
+    assert violation.fix.text == (
+        "the owner was deleted without a finalizer of this controller: add one to Widget default/w before this create, "
+        "and remove it when ConfigMap default/key is gone"
+    )
+    assert violation.fix.line is not None
+    assert violation.fix.line.text == "await api.apply(key)"

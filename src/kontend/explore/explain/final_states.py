@@ -57,7 +57,13 @@ def _pairs(got: State, expected: State) -> Iterator[_Pair]:
                 yield object_name(content_of(theirs[key])), ours.pop(key), theirs.pop(key)
         for key in sorted(theirs):
             partners = [other for other in sorted(ours) if _alike(other, ours[other], key, theirs[key])]
-            partner = min(partners, key=lambda other: (_distance(ours[other], theirs[key]), other != key), default=None)
+            wanted = bool(partners) and _is_referred_to(expected, key)
+            # One that nothing refers to is left over, however much it looks like the other.
+            ranks = {
+                other: (_is_referred_to(got, other) != wanted, _distance(ours[other], theirs[key]), other != key)
+                for other in partners
+            }
+            partner = min(partners, key=lambda other: ranks[other], default=None)
             yield (
                 object_name(content_of(theirs[key])),
                 ours.pop(partner) if partner is not None else None,
@@ -80,6 +86,17 @@ def _alike(one: Key, version: Version, other: Key, wanted: Version) -> bool:
     prefix = content_of(version)["metadata"].get("generateName")
     return bool(
         prefix and one.namespace == other.namespace and content_of(wanted)["metadata"].get("generateName") == prefix
+    )
+
+
+def _is_referred_to(state: State, key: Key) -> bool:
+    """Another object of a state has the name of an object in a field."""
+    name = orjson.dumps(key.name)
+    return any(
+        name in version.body
+        for resource in state.kinds
+        for other, version in state.objects(resource).items()
+        if other != key
     )
 
 

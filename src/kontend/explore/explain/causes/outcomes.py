@@ -316,6 +316,11 @@ def _lacking(trail: Trail, good: Trail, difference: Difference) -> Cause:
         culprits |= disturbing.steps
         if write is not None and write[0].number > taken.number:
             culprits.add(write[0].number)
+        again = _made_again(trail, write) if write is not None and not difference.path else None
+        if again is not None:
+            other, change = again
+            parts.append(f"{trail.actor(other)} then {changed_text(change)} in its place (step {other.number})")
+            culprits.add(other.number)
         line = (fix.place if fix is not None else None) or line
     if decision is not None:
         parts.append(decision.text)
@@ -325,8 +330,43 @@ def _lacking(trail: Trail, good: Trail, difference: Difference) -> Cause:
             line = line or (wanted[1].line if wanted is not None else None)
         elif taken is None or not misses_own_write(trail, taken):  # else the decision is right, not what it rests on
             fix, line = decision.fix, decision.fix.place or line
+    if taken is not None and write is not None:
+        missing = _finalizer(trail, difference, write)
+        if missing is not None:
+            fix, line = missing, missing.place
     fix = replace(fix, place=line) if fix is not None else None
     return Cause(f"{_outcome(difference)}: {'; '.join(parts)}", tuple(sorted(culprits)), fix)
+
+
+def _made_again(trail: Trail, write: _Write) -> tuple[Taken, Change] | None:
+    """The next create of the same line, by a run that did not know of this one."""
+    for taken, part, change in trail.changes():
+        if taken.number > write[0].number and change.old is None and part.line == write[1].line:
+            return taken, change
+    return None
+
+
+def _finalizer(trail: Trail, difference: Difference, write: _Write) -> Fix | None:
+    """For an object that is left over because its owner was deleted without a finalizer: the owner that needs one."""
+    reconcile = write[0].reconcile
+    if difference.path or difference.got is None or reconcile is None:
+        return None
+    if (difference.got.get("metadata") or {}).get("ownerReferences"):
+        return None  # the garbage collector's work
+    kind = trail.model.programs[reconcile.instance].controller.kind
+    owner = named(kind, reconcile.request)
+    last = None
+    for _, _, change in trail.changes():
+        version = change.new or change.old
+        if version is not None and object_name(content_of(version)) == owner:
+            last = change
+    if last is None or last.new is not None:
+        return None
+    assert last.old is not None
+    if content_of(last.old)["metadata"].get("finalizers"):
+        return None
+    names = {"owner": short_name(owner), "object": short_name(difference.object)}
+    return Fix(Remedy.ADD_FINALIZER, write[1].line, names)
 
 
 def _comes_after(decision: Decision, taken: Taken) -> bool:
