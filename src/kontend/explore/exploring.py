@@ -17,6 +17,7 @@ from kontend.explore.other_orders import FreshProcess
 from kontend.explore.parts.exploring import explored_in_parts
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.program.foreign import ForeignController
+from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.replay.reproduce import follow, recorded_to_follow
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario import Scenario
@@ -188,6 +189,8 @@ def _explored(
         fresh.check((program for model in models for program in model.programs), verdict.states)
     verdict.violations += _found_by_comparing(scenario)
     verdict.explain = explainer(scenario, origin)
+    # The explanation names the writes; the way to say that a fight is meant is here.
+    verdict.notes += [violation.sentence for violation in verdict.violations if violation.property == BuiltIn.FIGHT]
     verdict.notes += several_baselines(verdict)
     return verdict
 

@@ -210,6 +210,8 @@ class Scenario:
     writers: Sequence[Writer] = ()
     #: Processes by their names, each with the names of its controllers; the others run where they are deployed.
     processes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    #: Fields that controllers are meant to hold against users, as ``Kind.path``: taking them back is no fight.
+    enforced: Sequence[str] = ()
     line: SourceLocation | None = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -41,6 +41,7 @@ _FIELDS: Final = (
     "guards",
     "processes",
     "plan",
+    "enforced",
 )
 
 
@@ -68,7 +69,7 @@ def _scenario(document: Mapping[str, Any], where: str, base: Path) -> Scenario:
     for name in document:
         if name not in _FIELDS:
             raise BadScenario(f"{where}: {not_among('field', str(name), _FIELDS)}")
-    for name in ("controllers", "crds", "objects", "actions", "properties"):
+    for name in ("controllers", "crds", "objects", "actions", "properties", "enforced"):
         if not isinstance(document.get(name, []), list):
             raise BadScenario(f"{where}: {name}: expected a list, found {document[name]!r}")
     controllers = [_controller(controller, where) for controller in document.get("controllers", [])]
@@ -93,6 +94,7 @@ def _scenario(document: Mapping[str, Any], where: str, base: Path) -> Scenario:
         guards=_options(Guards, Guards(fencing=False), document.get("guards"), f"{where}: guards"),
         name=str(document.get("name") or ""),
         processes=document.get("processes") or {},
+        enforced=[str(field) for field in document.get("enforced", [])],
     )
 
 

@@ -31,6 +31,8 @@ class BuiltIn(StrEnum):
     WRONG_OWNER = "wrong owner"
     #: A write set observedGeneration to a generation that the reconcile never read.
     OBSERVED_GENERATION = "observed generation"
+    #: A write took back what a user had written, although the writer had read it.
+    FIGHT = "fight"
     #: A set of states that a fair run never leaves, in which something is written again and again (a livelock).
     NEVER_SETTLES = "never settles"
     #: A reconcile fails again and again where nothing else can happen any more.

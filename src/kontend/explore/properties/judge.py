@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from kontend.cluster.cluster import Cluster
+from kontend.cluster.state import Change
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.process import InFlight
 from kontend.explore.model.state.world import World
@@ -13,6 +15,7 @@ from kontend.explore.model.step import Transition
 from kontend.explore.program.progress import Failure
 from kontend.explore.program.symbols import bind_call
 from kontend.explore.properties.built_in import Finding, broken_by, initially_broken, raised
+from kontend.explore.properties.fights import fights
 from kontend.explore.properties.property import Property
 from kontend.explore.properties.writes import faults_of_writes
 from kontend.kube.meta.names import Key
@@ -31,6 +34,11 @@ def sole_manager(model: Model, world: World, in_flight: InFlight, instance: int)
     return model.programs[instance].controller.name
 
 
+def _has_read(in_flight: InFlight, change: Change) -> bool:
+    """The reconcile has read the version that it replaces."""
+    return change.old is not None and (change.resource, change.key, change.old.resource_version) in in_flight.versions
+
+
 class Judge:
     """Asks the properties of a scenario. The same question about the same objects is asked once."""
 
@@ -42,6 +50,7 @@ class Judge:
         self._holds: dict[int, tuple[bool, ...]] = {}
         #: The violations by writes of reconciles, which many states share: others have only taken local steps.
         self._of_writes: dict[tuple[object, ...], tuple[Finding, ...]] = {}
+        self._users = frozenset(user.name for user in model.scenario.everybody())
         self._of_clusters = [prop for prop in properties if prop.arity == 1]
         self._have_answers = [prop.has_answer for prop in properties if prop.has_answer is not None]
         self._invariants = [prop for prop in properties if prop.is_invariant]
@@ -97,7 +106,13 @@ class Judge:
             resource = self.model.layout.server.resource(world.state, call.kind).key
             writer = self.model.names[instance]
             faults = faults_of_writes(world.state, writer, in_flight, call, resource, changes, own=own)
-            findings = tuple(Finding(fault.property, fault.sentence, line) for fault in faults)
+            taken_back = (
+                fault
+                for change in changes
+                if change.resource == resource and _has_read(in_flight, change)
+                for fault in fights(world.state, writer, change, self._users, self.model.scenario.enforced)
+            )
+            findings = tuple(Finding(fault.property, fault.sentence, line) for fault in chain(faults, taken_back))
             if len(self._of_writes) >= _MOST_WRITES:
                 self._of_writes.clear()
             self._of_writes[question] = findings

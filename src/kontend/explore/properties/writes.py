@@ -157,20 +157,20 @@ def _wrong_object(before: State, writer: str, call: Call, change: Change, old: V
     if new is None or _deletes(call):
         did = "deleted"
     else:
-        path = next(iter(_changed(old.body, new.body)), ())
+        path = next(iter(changed_paths(old.body, new.body)), ())
         did = f"wrote {path_text(path)} of" if path else "wrote"
     births = (earlier.new for earlier in before.changes_of(change.resource, change.key) if earlier.old is None)
     born = next(births, None)
     creator = creator_of(born) if born is not None else ""
     return (
-        f"{writer} {did} {_named(change, old)}, but not the object that it had read: that one is gone, "
+        f"{writer} {did} {named(change, old)}, but not the object that it had read: that one is gone, "
         f"and {creator or 'another client'} has created this one under the same name since"
     )
 
 
 def _wrong_owner(before: State, writer: str, in_flight: Reader, change: Change, old: Version) -> Iterator[Fault]:
     """A delete of an object whose controller is alive, by a reconcile that has read only an earlier one of its name."""
-    for reference in _parsed(old.body)["metadata"]["ownerReferences"]:
+    for reference in parsed(old.body)["metadata"]["ownerReferences"]:
         if not reference.get("controller"):
             continue
         owners = {
@@ -187,7 +187,7 @@ def _wrong_owner(before: State, writer: str, in_flight: Reader, change: Change, 
                 owner, uid = f"{reference['kind']} {key}", str(reference["uid"])
                 yield Fault(
                     BuiltIn.WRONG_OWNER,
-                    f"{writer} deleted {_named(change, old)}, which belongs to {owner} with uid {uid[:8]}; "
+                    f"{writer} deleted {named(change, old)}, which belongs to {owner} with uid {uid[:8]}; "
                     f"{writer} had read an earlier {owner} with uid {_uid(read[0])[:8]}, which is gone",
                     change,
                 )
@@ -209,7 +209,7 @@ def _overwrites(before: State, writer: str, base: Version, change: Change, old: 
         if overwrite.vanished:
             yield Fault(
                 BuiltIn.VANISHED_ELEMENT,
-                f"{writer} removed {overwrite.path[-1]} from {path_text(overwrite.path[:-1])} of {_named(change, old)},"
+                f"{writer} removed {overwrite.path[-1]} from {path_text(overwrite.path[:-1])} of {named(change, old)},"
                 f" which {author or 'another client'} had added since {writer} read the object; the server accepted "
                 "the write without a conflict",
                 change,
@@ -219,7 +219,7 @@ def _overwrites(before: State, writer: str, base: Version, change: Change, old: 
         else:
             yield Fault(
                 BuiltIn.LOST_UPDATE,
-                f"{writer} overwrote {path_text(overwrite.path)} of {_named(change, old)}, which "
+                f"{writer} overwrote {path_text(overwrite.path)} of {named(change, old)}, which "
                 f"{author or 'another client'} had changed since {writer} read the object; the server accepted the "
                 "write without a conflict",
                 change,
@@ -233,7 +233,7 @@ def _author_since(before: State, base: Version, change: Change, path: Path) -> s
     for earlier in before.changes_of(change.resource, change.key):
         if earlier.old is None or earlier.new is None or earlier.resource_version <= base.resource_version:
             break
-        for other in _changed(earlier.old.body, earlier.new.body):
+        for other in changed_paths(earlier.old.body, earlier.new.body):
             if path[: len(other)] == other or other[: len(path)] == path:
                 return author_of(earlier.new, path)
     return ""
@@ -248,13 +248,13 @@ def _is_own(own: str, base: Version, old: Version, overwrite: Overwrite) -> bool
 
 @lru_cache(maxsize=10_000)
 def _all_overwrites(read: bytes, old: bytes, new: bytes) -> tuple[Overwrite, ...]:
-    there = _parsed(old)
+    there = parsed(old)
     if new:
-        left = _parsed(new)
+        left = parsed(new)
     else:  # the write took the last finalizers, and the server removed the object for that
         metadata = {name: value for name, value in there["metadata"].items() if name != "finalizers"}
         left = {**there, "metadata": metadata}
-    return tuple(overwritten(_parsed(read), there, left))
+    return tuple(overwritten(parsed(read), there, left))
 
 
 # Observed generations
@@ -299,7 +299,7 @@ def _observed(
         known = f"read only generation {' and '.join(map(str, generations))} of it" if read else "never read it"
         if again:
             known += " before it did the work that the stamp stands for"
-        sentence = f"{writer} set {path_text(path)} of {_named(change, old)} to {claimed}, but it had {known}"
+        sentence = f"{writer} set {path_text(path)} of {named(change, old)} to {claimed}, but it had {known}"
         sentence += _made_by(before, change, claimed)
         yield Fault(BuiltIn.OBSERVED_GENERATION, sentence, change, read[0] if read else None, path)
         return
@@ -311,7 +311,7 @@ def _made_by(before: State, change: Change, generation: int) -> str:
         if earlier.new is None or earlier.old is None or _generation(earlier.new) < generation:
             break
         if _generation(earlier.old) < generation:
-            path = next(iter(_changed(earlier.old.body, earlier.new.body)), ())
+            path = next(iter(changed_paths(earlier.old.body, earlier.new.body)), ())
             return f"; generation {generation} was made by {author_of(earlier.new, path) or 'another client'}"
     return ""
 
@@ -324,7 +324,7 @@ def _new_claims(old: bytes, new: bytes) -> tuple[_Claim, ...]:
 
 def _claims(body: bytes) -> tuple[_Claim, ...]:
     """The generations that the status of an object says were observed."""
-    status = _parsed(body).get("status")
+    status = parsed(body).get("status")
     if not isinstance(status, Mapping):
         return ()
     places: list[tuple[Path, Mapping[str, Any]]] = [(("status",), status)]
@@ -340,25 +340,27 @@ def _claims(body: bytes) -> tuple[_Claim, ...]:
 
 
 @lru_cache(maxsize=2_000)
-def _parsed(body: bytes) -> dict[str, Any]:
+def parsed(body: bytes) -> dict[str, Any]:
     """A shared object that must not be changed."""
     obj: dict[str, Any] = orjson.loads(body)
     return obj
 
 
 @lru_cache(maxsize=10_000)
-def _changed(old: bytes, new: bytes) -> tuple[Path, ...]:
-    return tuple(changed(_parsed(old), _parsed(new)))
+def changed_paths(old: bytes, new: bytes) -> tuple[Path, ...]:
+    """The fields that differ between two versions."""
+    return tuple(changed(parsed(old), parsed(new)))
 
 
 def _uid(version: Version) -> str:
-    return str(_parsed(version.body)["metadata"].get("uid", ""))
+    return str(parsed(version.body)["metadata"].get("uid", ""))
 
 
 def _generation(version: Version) -> int:
-    generation = _parsed(version.body)["metadata"].get("generation")
+    generation = parsed(version.body)["metadata"].get("generation")
     return generation if isinstance(generation, int) else 0
 
 
-def _named(change: Change, version: Version) -> str:
-    return f"{_parsed(version.body).get('kind', change.resource)} {change.key}"
+def named(change: Change, version: Version) -> str:
+    """An object, as a sentence names it."""
+    return f"{parsed(version.body).get('kind', change.resource)} {change.key}"
