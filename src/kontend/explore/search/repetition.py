@@ -17,13 +17,13 @@ from typing import Final
 import xxhash
 
 from kontend.explore.model.model import Model
-from kontend.explore.model.replayed import replay
 from kontend.explore.model.settling.restless import goes_on
 from kontend.explore.model.state.canonical import canonical_form, generated_names
 from kontend.explore.model.state.world import World
 from kontend.explore.program.masking import relative_body
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.store.columns import Column, spilled
+from kontend.explore.search.ways import Walker, ways_to
 from kontend.kube.apply import managed_fields
 from kontend.kube.meta.names import Key
 
@@ -50,6 +50,7 @@ class Repetition:
         self._worlds: dict[int, World] = {}
         #: The forms of states from which the unperturbed run goes on.
         self._endless: set[bytes] = set()
+        self._walker = Walker(model)
 
     def of(self, number: int, similar: int, world: World | None) -> int | None:
         """The latest state on the way that a new state repeats, if it repeats enough of them; else None.
@@ -84,6 +85,7 @@ class Repetition:
         """Move what grows with the number of states to a file in a directory. Raises ``NoRoom``."""
         self._similar = spilled(self._similar, directory)
         self._forms, self._worlds = {}, {}
+        self._walker.forget()
 
     def _has_occurred(self, similar: int) -> bool:
         """A value may have occurred before; note that it has now.
@@ -114,8 +116,9 @@ class Repetition:
     def _world(self, number: int) -> World:
         world = self._worlds.pop(number, None)
         if world is None:
-            transitions = replay(self._model, self._graph.schedule(number))
-            world = transitions[-1].world if transitions else self._model.initial()
+            # Where shards have the states, a search that made each of them from its start took as much processor time
+            # for that as one process takes for everything.
+            _, world = next(self._walker.followed(ways_to(self._graph, [number])))
         return world
 
 
