@@ -188,6 +188,7 @@ def _explored(
     if not verdict.violations:
         fresh.check((program for model in models for program in model.programs), verdict.states)
     verdict.violations += _found_by_comparing(scenario)
+    verdict.jobs = options.jobs
     verdict.explain = explainer(scenario, origin)
     # The explanation names the writes; the way to say that a fight is meant is here.
     verdict.notes += [violation.sentence for violation in verdict.violations if violation.property == BuiltIn.FIGHT]

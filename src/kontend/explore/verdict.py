@@ -119,6 +119,9 @@ class Verdict:
     seconds: float = 0.0
     #: The number of different reconcile runs.
     runs: int = 0
+    #: The number of processes that expanded states, and the number that was asked for. The rest does not depend on it.
+    processes: int = field(default=1, compare=False)
+    jobs: int = field(default=1, compare=False)
     #: The bounds that were explored, and the perturbations that were not tried.
     bounds: str = ""
     not_tried: tuple[str, ...] = ()
@@ -239,8 +242,14 @@ class Verdict:
             cut = f" ({self.cut:,} {'walks cut off' if self.walks else 'of them not expanded'})"
         if self.sets:
             cut = f" one by one, {self.sets:,} sets of states"
-        lines.append(f"{self._count()}{cut}, {self.steps:,} steps, {final}, {self.seconds:.1f} s")
+        lines.append(f"{self._count()}{cut}, {self.steps:,} steps, {final}, {self.seconds:.1f} s{self._shared()}")
         return "\n".join(lines)
+
+    def _shared(self) -> str:
+        """The number of processes, where several were asked for."""
+        if self.jobs == 1:
+            return ""
+        return f" in {self.processes} processes" if self.processes > 1 else " in one process"
 
     def _count(self) -> str:
         return _states(self.states)

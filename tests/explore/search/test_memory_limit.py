@@ -30,6 +30,13 @@ ROUNDS = int(os.environ.get("KONTEND_KILLS", "3"))
 LIMITED = replace(RACE, bounds=replace(RACE.bounds, memory=100))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _shards_for_few_states() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sharded, "SMALL", 0)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _pressed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that fills up with every look at it, from half of the limit to just below it, and small numbers."""

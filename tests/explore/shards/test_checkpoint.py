@@ -22,11 +22,19 @@ from kontend.explore.exploring import SearchOptions, explore
 from kontend.explore.problems import BadScenario
 from kontend.explore.search.expander import Expander
 from kontend.explore.shards import checkpoint as module
+from kontend.explore.shards import sharded
 from kontend.explore.shards.journal import Journal
 
 needs_fork = pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="the search is killed in forked processes"
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _shards_for_few_states() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sharded, "SMALL", 0)
+        yield
 
 
 @pytest.fixture(autouse=True)

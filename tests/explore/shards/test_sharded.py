@@ -134,3 +134,20 @@ def test_a_state_that_was_dropped_may_be_found_again() -> None:
     result = shard.carry_out(Order(numbered=again, recorded=1, numbers=(1,)))
     assert result.error is None
     assert result.packed.counts
+
+
+def test_a_small_space_is_searched_in_one_process_and_the_verdict_says_so() -> None:
+    small = replace(RACE, bounds=replace(RACE.bounds, states=500))
+    verdict = check(small, jobs=2)
+    assert (verdict.jobs, verdict.processes) == (2, 1)
+    assert str(verdict).splitlines()[-1].endswith(" s in one process")
+
+
+def test_a_larger_space_is_searched_in_all_processes_and_the_verdict_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kontend.explore.shards.sharded.SMALL", 100)
+    monkeypatch.setattr("kontend.explore.shards.sharded.ENOUGH", 1)
+    verdict = check(RACE, jobs=2)
+    assert verdict.states > 100
+    assert verdict.processes == 2
+    assert str(verdict).splitlines()[-1].endswith(" s in 2 processes")
+    assert " process" not in str(check(RACE)).splitlines()[-1]

@@ -86,6 +86,10 @@ class StateExpander(Protocol):
         """The number of states that are kept because they wait to be expanded."""
 
     @property
+    def processes(self) -> int:
+        """The number of processes that expand states."""
+
+    @property
     def memory(self) -> int:
         """The bytes that other processes have in memory."""
 
@@ -160,6 +164,7 @@ class BreadthFirst:
             stopped = f"the search does not fit into memory, and there is no room on disk: {error}"
         finally:
             self.exploration.verdict.runs = self._expander.runs
+            self.exploration.verdict.processes = self._expander.processes
             self._expander.close()
         verdict = self.exploration.finish(
             stopped,

@@ -162,6 +162,11 @@ class Expander:
         return len(self._frontier)
 
     @property
+    def processes(self) -> int:
+        """The number of processes that expand states: this one."""
+        return 1
+
+    @property
     def memory(self) -> int:
         """The bytes that other processes have in memory: there are none."""
         return 0

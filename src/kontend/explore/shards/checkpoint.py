@@ -128,6 +128,11 @@ class Checkpointed:
         self._expander.adopt(numbers)
 
     @property
+    def processes(self) -> int:
+        """The number of processes that expand states."""
+        return self._expander.processes
+
+    @property
     def held(self) -> int:
         """The number of states that are kept because they wait to be expanded."""
         return self._expander.held

@@ -34,6 +34,9 @@ from kontend.explore.shards.spec import ShardSpec
 
 #: States that a layer must have for each shard before shards are worth it.
 ENOUGH: Final = 16
+#: States that a search must have found before. Below, the processes take longer to start, and to learn the same code
+#: each, than one process takes for everything.
+SMALL: Final = 1_000
 #: The states that wait are expanded in so many calls for each shard, of so many states: the search records the
 #: successors of one call while the shard goes on with the next.
 _CALLS: Final = 8
@@ -68,6 +71,7 @@ class Sharded:
         self, expander: Expander, engine: Engine, count: int, spec: ShardSpec, *, enough: int | None = None
     ) -> None:
         """Share the work of an expander among ``count`` shards, once a layer has ``enough`` states for each."""
+        self._small = SMALL if enough is None else 0
         self._enough = (ENOUGH if enough is None else enough) * count
         self._expander = expander
         self._engine = engine
@@ -90,6 +94,8 @@ class Sharded:
         self._most: int | None = None
         self._measures = False
         self.traffic = Traffic()
+        #: The number of processes that expand states.
+        self.processes = 1
 
     def follow(self, graph: Graph) -> None:
         """Use the graph of the search to find the steps that lead to a state."""
@@ -103,7 +109,7 @@ class Sharded:
     def expand(self, numbers: list[int], ahead: Sequence[int] = ()) -> Iterator[tuple[int, list[Successor]]]:
         """The successors of some states; shards go on with those that come next (``ahead``)."""
         if not self._shares:
-            if len(numbers) < self._enough:
+            if len(numbers) < self._enough or len(self._followed) < self._small:
                 yield from self._expander.expand(numbers)
                 return
             self._start()
@@ -202,6 +208,7 @@ class Sharded:
 
     def _start(self) -> None:
         frontier = self._expander.frontier()
+        self.processes = self._count
         self._shares = [Share(self._engine.start(self._spec)) for _ in range(self._count)]
         self._expander.drop(frontier)
         self._take_in(frontier)
