@@ -181,10 +181,11 @@ def _explored(
     if left is not None:
         walking = replace(options, search="random", jobs=1, executor="", checkpoint=None)
         verdict = walked_on(scenario, verdict, restarted(left, lambda model: _search(model, walking).run()))
-    further = deeper(scenario, options.deepen) if options.deepen and verdict.ok else None
-    if further is not None:
-        verdict = deepened(scenario, verdict, restarted(further, lambda model: _searched(model, options)))
-        scenario = further if verdict.violations else scenario
+    for further in deeper(scenario, options.deepen) if options.deepen and verdict.ok else ():
+        verdict = deepened(further, verdict, restarted(further.scenario, lambda model: _searched(model, options)))
+        if verdict.violations:
+            scenario = further.scenario
+            break
     if not verdict.violations:
         fresh.check((program for model in models for program in model.programs), verdict.states)
     verdict.violations += _found_by_comparing(scenario)
