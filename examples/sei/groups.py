@@ -10,7 +10,7 @@ from kontend import (
     StatusScope,
     has_finalizer,
     is_controlled_by,
-    mutate_spec,
+    mutate_object,
     mutate_status,
     remove_child,
     remove_finalizer,
@@ -143,7 +143,7 @@ class Groups(Lifecycle):
     async def pause_nodes(self, scope: StatusScope, api: Api) -> None:
         """Pause all nodes of the group, those of an unfinished rollout too."""
         for node in await self.nodes(scope.obj, api):
-            await mutate_spec(api, node, lambda obj: obj["spec"].update(paused=True))
+            await mutate_object(api, node, lambda obj: obj["spec"].update(paused=True))
 
     async def nodes(self, group: Object, api: Api) -> list[Object]:
         """Return the nodes that the group controls."""
@@ -180,10 +180,10 @@ class Groups(Lifecycle):
             if not is_controlled_by(node, group):
                 continue
             if group["spec"]["deletionPolicy"] == "Retain":
-                await mutate_spec(api, node, lambda obj: remove_owner_reference(group, obj))
+                await mutate_object(api, node, lambda obj: remove_owner_reference(group, obj))
                 continue
             if not node["metadata"].get("deletionTimestamp"):
                 await api.delete(node, uid=node["metadata"]["uid"])
             return Result(requeue_after=self.poll)
-        await mutate_spec(api, group, lambda obj: remove_finalizer(obj, FINALIZER))
+        await mutate_object(api, group, lambda obj: remove_finalizer(obj, FINALIZER))
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import ClassVar
 
-from kontend import Api, Controller, NotFound, Request, Result, StatusScope, add_finalizer, has_finalizer, mutate_spec
+from kontend import Api, Controller, NotFound, Request, Result, StatusScope, add_finalizer, has_finalizer, mutate_object
 
 from .resources import FINALIZER, Object
 from .sidecar import HttpSidecar, Sidecar
@@ -30,7 +30,7 @@ class Lifecycle(Controller):
         if obj["metadata"].get("deletionTimestamp"):
             return await self.finalize(obj, api)
         if not has_finalizer(obj, FINALIZER):
-            await mutate_spec(api, obj, lambda obj: add_finalizer(obj, FINALIZER))
+            await mutate_object(api, obj, lambda obj: add_finalizer(obj, FINALIZER))
         async with self.scope(api, obj) as scope:
             return await self.converge(scope, api)
 

@@ -10,7 +10,7 @@ from kontend import (
     Result,
     StatusScope,
     has_finalizer,
-    mutate_spec,
+    mutate_object,
     mutate_status,
     remove_child,
     remove_finalizer,
@@ -119,5 +119,5 @@ class Nodes(Lifecycle):
                 removed = await remove_child(api, scope, child, field=field)
                 if removed.action not in ("removed", "released"):
                     return removed.result
-            await mutate_spec(api, scope, lambda obj: remove_finalizer(obj, FINALIZER))
+            await mutate_object(api, scope, lambda obj: remove_finalizer(obj, FINALIZER))
         return None

@@ -95,5 +95,5 @@ from kontend.runtime.writes.scope import (
     StatusScope as StatusScope,
 )
 from kontend.runtime.writes.snapshot import WrongObject as WrongObject
-from kontend.runtime.writes.spec import mutate_spec as mutate_spec
+from kontend.runtime.writes.spec import mutate_object as mutate_object
 from kontend.runtime.writes.status import mutate_status as mutate_status

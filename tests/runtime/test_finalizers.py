@@ -1,4 +1,4 @@
-"""Finalizers, in memory as in controller-runtime, and locked when ``mutate_spec`` sends them."""
+"""Finalizers, in memory as in controller-runtime, and locked when ``mutate_object`` sends them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kontend.runtime.client.api import Api
 from kontend.runtime.writes.finalizers import add_finalizer, has_finalizer, remove_finalizer
 from kontend.runtime.writes.scope import StatusScope
 from kontend.runtime.writes.snapshot import WrongObject
-from kontend.runtime.writes.spec import mutate_spec
+from kontend.runtime.writes.spec import mutate_object
 from runtime.wire import run, wired
 
 OURS, THEIRS = "example.com/ours", "example.com/theirs"
@@ -31,7 +31,7 @@ def finalizers(server: Cluster) -> list[str]:
 
 
 async def send(api: Api, target: Any, function: Any, finalizer: str = OURS) -> bool:
-    return await mutate_spec(api, target, lambda obj: function(obj, finalizer))
+    return await mutate_object(api, target, lambda obj: function(obj, finalizer))
 
 
 @pytest.mark.parametrize("function", [add_finalizer, remove_finalizer])

@@ -1,4 +1,4 @@
-"""Owner references, in memory as in controller-runtime, and locked when ``mutate_spec`` sends them."""
+"""Owner references, in memory as in controller-runtime, and locked when ``mutate_object`` sends them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kontend.runtime.writes.owners import (
     set_owner_reference,
 )
 from kontend.runtime.writes.snapshot import WrongObject
-from kontend.runtime.writes.spec import mutate_spec
+from kontend.runtime.writes.spec import mutate_object
 from runtime.wire import run, wired
 
 MAP = "ConfigMap/v1"
@@ -101,13 +101,13 @@ def test_from_a_stale_snapshot_the_references_of_others_are_not_lost(server: Clu
     api, wire = wired(server)
     a, b = server.get(WIDGET, "a"), server.get(WIDGET, "b")
     stale, fresh = server.get(MAP, "c"), server.get(MAP, "c")
-    assert run(mutate_spec(api, fresh, lambda obj: set_owner_reference(b, obj)))
-    assert not run(mutate_spec(api, fresh, lambda obj: set_owner_reference(b, obj)))
+    assert run(mutate_object(api, fresh, lambda obj: set_owner_reference(b, obj)))
+    assert not run(mutate_object(api, fresh, lambda obj: set_owner_reference(b, obj)))
     with pytest.raises(Conflict):
-        run(mutate_spec(api, stale, lambda obj: set_owner_reference(a, obj)))
+        run(mutate_object(api, stale, lambda obj: set_owner_reference(a, obj)))
     assert owner_references(server.get(MAP, "c")) == [owner_reference(b)]
     assert len(wire.calls) == 2
-    assert run(mutate_spec(api, fresh, lambda obj: remove_owner_reference(b, obj)))
+    assert run(mutate_object(api, fresh, lambda obj: remove_owner_reference(b, obj)))
     assert owner_references(server.get(MAP, "c")) == []
 
 

@@ -14,7 +14,7 @@ from kontend.runtime.writes.conditions import get_condition, patch_conditions
 from kontend.runtime.writes.finalizers import add_finalizer
 from kontend.runtime.writes.scope import NotStored, StaleObject, StatusScope
 from kontend.runtime.writes.snapshot import WrongObject
-from kontend.runtime.writes.spec import mutate_spec
+from kontend.runtime.writes.spec import mutate_object
 from kontend.runtime.writes.status import mutate_status
 from runtime.wire import Crash, Fault, run, wired
 
@@ -163,7 +163,7 @@ def test_after_a_failed_flush_nothing_more_is_sent() -> None:
     "bypass",
     [
         lambda api, obj: mutate_status(api, obj, lambda fresh: fresh["status"].update(a=1)),
-        lambda api, obj: mutate_spec(api, obj, lambda fresh: add_finalizer(fresh, "example.com/f")),
+        lambda api, obj: mutate_object(api, obj, lambda fresh: add_finalizer(fresh, "example.com/f")),
         lambda api, obj: patch_conditions(api, obj, [{"type": "A", "status": "True", "reason": "R"}]),
     ],
 )
@@ -276,7 +276,7 @@ def test_a_status_that_was_removed_stays_removed_after_another_write() -> None:
     async def reconcile() -> None:
         async with StatusScope(api, obj) as scope:
             obj["status"] = None
-            assert await mutate_spec(api, scope, lambda fresh: add_finalizer(fresh, "example.com/f"))
+            assert await mutate_object(api, scope, lambda fresh: add_finalizer(fresh, "example.com/f"))
             assert "status" not in obj
 
     server = cluster(phase="Ready")

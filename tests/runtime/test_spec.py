@@ -12,7 +12,7 @@ from kontend.kube.errors import Conflict
 from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.writes.scope import StatusScope
 from kontend.runtime.writes.snapshot import WrongObject
-from kontend.runtime.writes.spec import mutate_spec
+from kontend.runtime.writes.spec import mutate_object
 from runtime.wire import run, wired
 
 
@@ -29,7 +29,7 @@ def test_only_what_changed_is_sent_and_always_with_the_version() -> None:
     api, wire = wired(server)
     obj = server.get(WIDGET, "w")
     version = obj["metadata"]["resourceVersion"]
-    assert run(mutate_spec(api, obj, resize))
+    assert run(mutate_object(api, obj, resize))
     assert wire.bodies == [{"metadata": {"resourceVersion": version}, "spec": {"size": 2}}]
     assert wire.calls[0].subresource == ""
     assert obj == server.get(WIDGET, "w")
@@ -40,7 +40,7 @@ def test_metadata_is_sent_together_with_the_version() -> None:
     server = cluster()
     api, wire = wired(server)
     obj = server.get(WIDGET, "w")
-    run(mutate_spec(api, obj, lambda fresh: fresh["metadata"].update(labels={"a": "b"})))
+    run(mutate_object(api, obj, lambda fresh: fresh["metadata"].update(labels={"a": "b"})))
     assert set(wire.bodies[0]["metadata"]) == {"labels", "resourceVersion"}
     assert server.get(WIDGET, "w")["metadata"]["labels"] == {"a": "b"}
 
@@ -48,7 +48,7 @@ def test_metadata_is_sent_together_with_the_version() -> None:
 def test_a_no_op_sends_nothing() -> None:
     server = cluster()
     api, wire = wired(server)
-    assert not run(mutate_spec(api, server.get(WIDGET, "w"), lambda fresh: fresh["spec"].update(size=1)))
+    assert not run(mutate_object(api, server.get(WIDGET, "w"), lambda fresh: fresh["spec"].update(size=1)))
     assert wire.calls == []
 
 
@@ -59,7 +59,7 @@ def test_a_stale_snapshot_is_refused_and_the_object_left_as_it_was_read() -> Non
     as_read = copy_json(obj)
     server.patch(WIDGET, "w", {"spec": {"authz": "y"}})
     with pytest.raises(Conflict):
-        run(mutate_spec(api, obj, resize))
+        run(mutate_object(api, obj, resize))
     assert obj == as_read
     assert server.get(WIDGET, "w")["spec"] == {"size": 1, "authz": "y"}
 
@@ -80,7 +80,7 @@ def test_the_status_and_the_identity_are_not_written_here(change: Any, path: str
     api, wire = wired(server)
     obj = server.get(WIDGET, "w")
     with pytest.raises(WrongObject, match=f"{path} was changed"):
-        run(mutate_spec(api, obj, change))
+        run(mutate_object(api, obj, change))
     assert wire.calls == []
     assert obj == server.get(WIDGET, "w")
 
@@ -89,8 +89,8 @@ def test_the_status_and_the_identity_are_not_written_here(change: Any, path: str
 def test_a_wrong_object_is_refused_before_mutate_is_called(obj: Any) -> None:
     api, wire = wired(cluster())
     called: list[Any] = []
-    with pytest.raises(WrongObject, match="mutate_spec"):
-        run(mutate_spec(api, obj, called.append))
+    with pytest.raises(WrongObject, match="mutate_object"):
+        run(mutate_object(api, obj, called.append))
     assert called == []
     assert wire.calls == []
 
@@ -99,7 +99,7 @@ def test_in_a_scope_what_was_changed_in_the_status_is_kept_for_the_flush() -> No
     async def reconcile() -> None:
         async with StatusScope(api, obj) as scope:
             scope.status["phase"] = "Resizing"
-            await mutate_spec(api, scope, resize)
+            await mutate_object(api, scope, resize)
             assert obj["status"] == {"phase": "Resizing"}
             obj["status"]["size"] = 2
 
@@ -117,7 +117,7 @@ def test_in_a_scope_a_removed_status_stays_removed() -> None:
     async def reconcile() -> None:
         async with StatusScope(api, obj) as scope:
             del obj["status"]
-            await mutate_spec(api, scope, resize)
+            await mutate_object(api, scope, resize)
 
     server = cluster()
     api, _ = wired(server)

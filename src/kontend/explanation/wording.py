@@ -31,7 +31,7 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "set_condition": "set_condition",
         "read_default": "read it with .get({key})",
         "mutate_status": "mutate_status(api, obj, change)",
-        "mutate_spec": "mutate_spec(api, obj, change)",
+        "mutate_object": "mutate_object(api, obj, change)",
     },
     Language.GO: {
         "live": "mgr.GetAPIReader()",
@@ -49,7 +49,7 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "set_condition": "meta.SetStatusCondition",
         "read_default": "test whether it has {key}",
         "mutate_status": "Status().Update of the object as it was read",
-        "mutate_spec": "Update of the object as it was read",
+        "mutate_object": "Update of the object as it was read",
     },
     Language.ANY: {},
 }
@@ -64,7 +64,7 @@ _ANYWHERE: Final[Mapping[Remedy, str]] = {
     ),
 }
 _SENTENCES: Final[Mapping[Remedy, str]] = {
-    Remedy.LOCK_SCALE: (f"api.scale sends no resourceVersion: write spec.replicas with {{mutate_spec}}; {_CONFLICT}"),
+    Remedy.LOCK_SCALE: (f"api.scale sends no resourceVersion: write spec.replicas with {{mutate_object}}; {_CONFLICT}"),
     Remedy.KEEP_LOCK: (
         f"leave out lock=False, so that the patch carries the resourceVersion that was read; {_CONFLICT}"
     ),
@@ -275,7 +275,7 @@ def _safe(fix: Fix, words: Mapping[str, str]) -> str:
     """Return the call that locks by itself."""
     if "conditions" in fix.notes and fix.language is Language.PYTHON:
         return "patch_conditions(api, obj, conditions), which merges them by type"
-    return words["mutate_status" if "status" in fix.notes else "mutate_spec"]
+    return words["mutate_status" if "status" in fix.notes else "mutate_object"]
 
 
 def _lock_whole_patch(fix: Fix, words: Mapping[str, str]) -> str:

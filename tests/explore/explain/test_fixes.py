@@ -165,7 +165,7 @@ def test_the_guard_is_named_where_it_would_have_refused_an_earlier_write_of_the_
     assert len(fixes) >= 2
     for fix in fixes:
         assert fix is not None
-        assert fix.text.startswith(f"{MERGE_FROM} ({LOCKED_STATUS}), or write with mutate_spec")
+        assert fix.text.startswith(f"{MERGE_FROM} ({LOCKED_STATUS}), or write with mutate_object")
 
 
 def test_the_guard_prevents_exactly_the_writes_whose_fix_names_it() -> None:

@@ -31,7 +31,7 @@ from kontend.runtime.guards import Guards
 from kontend.runtime.writes.conditions import condition, patch_conditions
 from kontend.runtime.writes.finalizers import add_finalizer
 from kontend.runtime.writes.owners import set_controller_reference
-from kontend.runtime.writes.spec import mutate_spec
+from kontend.runtime.writes.spec import mutate_object
 
 
 def _explored(*controllers: Controller, guards: Guards = UNGUARDED, lag: int = 1, **given: Any) -> Verdict:
@@ -226,7 +226,7 @@ class CarefulWeb(Controller):
     async def reconcile(self, request: Request, api: Api) -> None:
         """Add a finalizer to what is there."""
         obj = await api.get(self.kind, request)
-        await mutate_spec(api, obj, lambda widget: add_finalizer(widget, f"example.com/{self.name}"))
+        await mutate_object(api, obj, lambda widget: add_finalizer(widget, f"example.com/{self.name}"))
 
 
 class CarefulDns(CarefulWeb):

@@ -1,10 +1,10 @@
 """Finalizers of an object in hand, as in controller-runtime's ``controllerutil``: nothing is sent.
 
 ``metadata.finalizers`` is one list that many write, and a merge patch replaces it whole. Send the change with
-:func:`~kontend.runtime.writes.spec.mutate_spec`, which locks the patch: from a stale snapshot it is refused, where an
+:func:`~kontend.runtime.writes.spec.mutate_object`, which locks the patch: from a stale snapshot it is refused, where an
 unlocked one would remove a finalizer that another controller had added (``foregroundDeletion``, say).
 
-    await mutate_spec(api, widget, lambda obj: add_finalizer(obj, "example.com/data"))
+    await mutate_object(api, widget, lambda obj: add_finalizer(obj, "example.com/data"))
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Owner references of an object in hand, as in controller-runtime's ``controllerutil``: nothing is sent.
 
 Set them before the object is created, or send the change of an object that was read with
-:func:`~kontend.runtime.writes.spec.mutate_spec`, which locks the patch:
+:func:`~kontend.runtime.writes.spec.mutate_object`, which locks the patch:
 
-    await mutate_spec(api, child, lambda obj: set_owner_reference(widget, obj))
+    await mutate_object(api, child, lambda obj: set_owner_reference(widget, obj))
 
 As there, a reference to an owner of the same group, kind and name is replaced.
 :func:`~kontend.kube.meta.accessors.is_controlled_by` compares uids: an owner that was deleted and created again under

@@ -36,7 +36,7 @@ class StatusScope:
     """The status of one object during one reconcile: ``async with StatusScope(api, obj) as scope``.
 
     Inside, change ``obj["status"]`` (or ``scope.status``, the same dict) and nothing else of ``obj``. Functions that
-    write the object (:func:`mutate_spec`, :func:`sync_child`, :func:`execute` ...) take the scope in the
+    write the object (:func:`mutate_object`, :func:`sync_child`, :func:`execute` ...) take the scope in the
     object's place. A write of ``obj`` past the scope would discard the changes in memory; it is an
     error.
 
@@ -186,7 +186,7 @@ class StatusScope:
             raise WrongObject(
                 f"{_CALLER}: the object was written inside the scope but not through it (its resourceVersion went from "
                 f"{self._base.version} to {version}), which discarded the changes of the status; write it before the "
-                "scope, or pass the scope in its place: mutate_spec(api, scope, ...)"
+                "scope, or pass the scope in its place: mutate_object(api, scope, ...)"
             )
 
 

@@ -89,7 +89,7 @@ class Snapshot:
         if changes:
             raise WrongObject(
                 f"{caller}: {_first_path(changes)} was changed, but this writes only the status; "
-                "use mutate_spec for spec and metadata"
+                "use mutate_object for spec and metadata"
             )
         return status
 

@@ -13,11 +13,11 @@ from kontend.runtime.client.api import Api
 from kontend.runtime.writes.scope import StatusScope
 from kontend.runtime.writes.snapshot import Mutate, Snapshot, WrongObject, apply_mutation, check_mutation
 
-_CALLER = "mutate_spec"
+_CALLER = "mutate_object"
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion")
 
 
-async def mutate_spec(api: Api, target: Object | StatusScope, mutate: Mutate) -> bool:
+async def mutate_object(api: Api, target: Object | StatusScope, mutate: Mutate) -> bool:
     """Let ``mutate`` change all but the status of an object, and send the changes. Returns False if there are none.
 
     On success the object is the server's response; on any error it is what it was before the call, and the error is the
@@ -29,7 +29,7 @@ async def mutate_spec(api: Api, target: Object | StatusScope, mutate: Mutate) ->
     ...     kind = "Deployment.apps/v1"
     ...     async def reconcile(self, request, api):
     ...         deployment = await api.get(self.kind, request)
-    ...         await mutate_spec(api, deployment, lambda obj: obj["spec"].update(paused=True))
+    ...         await mutate_object(api, deployment, lambda obj: obj["spec"].update(paused=True))
     >>> template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
     >>> spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
     >>> web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
@@ -41,7 +41,7 @@ async def mutate_spec(api: Api, target: Object | StatusScope, mutate: Mutate) ->
     """
     if isinstance(target, StatusScope):
         unsaved = target.unsaved()
-        sent = await mutate_spec(api, target.obj, mutate)
+        sent = await mutate_object(api, target.obj, mutate)
         if sent:
             target.rebase(unsaved)
         return sent
@@ -63,7 +63,7 @@ async def mutate_spec(api: Api, target: Object | StatusScope, mutate: Mutate) ->
 
 def _check(changes: Mapping[str, object]) -> None:
     if "status" in changes:
-        raise WrongObject(f"{_CALLER}: status was changed, but mutate_spec does not write it; use mutate_status")
+        raise WrongObject(f"{_CALLER}: status was changed, but mutate_object does not write it; use mutate_status")
     metadata = changes.get("metadata", {})
     identity = [field for field in ("apiVersion", "kind") if field in changes]
     if isinstance(metadata, Mapping):
