@@ -91,6 +91,7 @@ type exploration struct {
 	runs        map[int]*run
 	memory      []reflect.Value
 	types       types
+	externals   []*external
 	// The run that is not waiting. There is never more than one.
 	current *run
 }
@@ -129,6 +130,8 @@ func (e *exploration) handle(m *message) *reply {
 	switch m.Op {
 	case "hello":
 		return e.hello(m)
+	case "external":
+		return e.respond(m)
 	case "start", "event":
 		c := e.controllers[m.Controller]
 		r := newRun(m.ID, e.module)
@@ -213,6 +216,7 @@ func (e *exploration) hello(m *message) *reply {
 		e.controllers[c.info.Name] = c
 		answer.Controllers = append(answer.Controllers, c.info)
 	}
+	answer.Externals = e.externals
 	if len(e.memory) > 0 {
 		if answer.Memory, err = e.saved(); err != nil {
 			return failed(problemSetup, err)

@@ -9,7 +9,7 @@ import "encoding/json"
 
 // message is one line from the explorer.
 type message struct {
-	// hello, start, answer, event or close.
+	// hello, start, answer, event, close or external.
 	Op string `json:"op"`
 	// The run.
 	ID int `json:"id"`
@@ -32,6 +32,9 @@ type message struct {
 	Kind string          `json:"kind"`
 	Old  json.RawMessage `json:"old"`
 	New  json.RawMessage `json:"new"`
+
+	// external: its state before the call; the name and the body are those of the call.
+	State json.RawMessage `json:"state"`
 
 	// answer: the number of the call, the code (0 for a lost response) and the body of the response.
 	N    int             `json:"n"`
@@ -57,6 +60,10 @@ type reply struct {
 	Requests []request `json:"requests,omitempty"`
 	// hello: the controllers of the manager.
 	Controllers []controllerInfo `json:"controllers,omitempty"`
+	// hello: what is outside of the cluster.
+	Externals []*external `json:"externals,omitempty"`
+	// external: the result of a call.
+	External *externalAnswer `json:"external,omitempty"`
 	// hello: the declared memory of a process that has just started.
 	Memory json.RawMessage `json:"memory,omitempty"`
 	// A reason why the exploration cannot go on.
@@ -71,7 +78,7 @@ type request struct {
 // call is a request that a run waits for.
 type call struct {
 	N int `json:"n"`
-	// cached (a read of the cache), http (a request to the server) or uuid.
+	// cached (a read of the cache), http (a request to the server), external (a call of something outside) or uuid.
 	Type string `json:"type"`
 	location
 

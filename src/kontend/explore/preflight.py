@@ -16,6 +16,8 @@ from kontend.cluster.cluster import Cluster
 from kontend.cluster.startup.seed import UnknownKind, empty_state, resource_of, seed, seed_order
 from kontend.explore.actions import Action, Writer, never_possible
 from kontend.explore.problems import BadScenario, not_among
+from kontend.explore.program.external import DEFINITION, external_object
+from kontend.explore.program.foreign import ForeignController
 from kontend.explore.program.identities import FIRST_VERSION, first_serial
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.property import Property
@@ -89,7 +91,7 @@ def _shown(value: object) -> str:
 
 def initial_cluster(scenario: Scenario) -> Cluster:
     """The cluster with the definitions and the objects of a scenario in it."""
-    given = [*_given(scenario, "crds"), *_given(scenario, "objects")]
+    given = [*_given(scenario, "crds"), *_given(scenario, "objects"), *_outside(scenario)]
     state = empty_state().replace(resource_version=FIRST_VERSION)
     for where, obj in sorted(given, key=lambda item: seed_order(item[1])):
         # Uids that follow each other would start alike: code that cuts them could not tell objects apart.
@@ -99,6 +101,18 @@ def initial_cluster(scenario: Scenario) -> Cluster:
         except ApiError as error:
             raise BadScenario(f"{where} ({_introduced_object(obj)}): {error.message}", scenario.line) from error
     return Cluster(state=state, manager=_USER)
+
+
+def _outside(scenario: Scenario) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The objects that hold the states of what is outside of the cluster, and their definition."""
+    externals: dict[str, Any] = {}
+    for controller in scenario.controllers:
+        if isinstance(controller, ForeignController):
+            externals |= controller.externals
+    if externals:
+        yield "externals", DEFINITION
+    for name, state in externals.items():
+        yield "externals", external_object(name, state)
 
 
 def _introduced_object(obj: Mapping[str, Any]) -> str:

@@ -78,6 +78,8 @@ def _place(directory: Path) -> Path:
 
 def _built(directory: Path, module: Path, place: Path, binary: Path) -> str:
     """Build the binary; returns the path of the user's module."""
+    # Another process may run the binary, or build it at the same time.
+    made = place / f"{os.getpid()}.test"
     _copy_module(place / "module")
     changed = place / "go.mod"
     shutil.copyfile(module, changed)
@@ -92,17 +94,17 @@ def _built(directory: Path, module: Path, place: Path, binary: Path) -> str:
         version = run_go(["list", *common, "-m", "-f", "{{.Version}}", _RUNTIME], directory).strip()
         tags = _tags(version)
         path = run_go(["list", *common, "-m"], directory).strip()
-        test = ["test", "-c", *common, f"-tags={','.join(tags)}", "-vet=off", "-o", str(binary)]
-        binary.unlink(missing_ok=True)
+        test = ["test", "-c", *common, f"-tags={','.join(tags)}", "-vet=off", "-o", str(made)]
         try:
             run_go([*test, f"-overlay={_without_other_tests(directory, place)}", "."], directory)
         except GoFailed:  # perhaps they define something that the others need
             run_go([*test, "."], directory)
     except GoFailed as error:
         raise BadScenario(f"{directory}: the tests cannot be built:\n{error}") from error
-    if not binary.exists():
+    if not made.exists():
         raise BadScenario(f"{directory}: the package has no tests (kontend init --go writes one)")
-    patch_binary(binary)
+    patch_binary(made)
+    os.replace(made, binary)
     return path
 
 

@@ -11,6 +11,7 @@ from kontend.explore.golang.process import NO_MEMORY, GoProcess, location_of
 from kontend.explore.golang.requests import Kinds, answer_of, call_of
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.driven import DrivenRun, Start
+from kontend.explore.program.external import ExternalAnswer
 from kontend.explore.program.foreign import Finding, ForeignController
 from kontend.explore.program.progress import Done, Failure, Progress
 from kontend.explore.program.symbols import mirrored
@@ -64,6 +65,17 @@ class GoController(ForeignController):
     def initial_memory(self) -> bytes:
         """The declared memory of a process that has just started."""
         return self._process.memory
+
+    @property
+    def externals(self) -> Mapping[str, Any]:
+        """What is declared with ``kontend.External``."""
+        return self._process.externals
+
+    def called(self, name: str, state: Any, call: Any) -> ExternalAnswer:
+        """The result of a call of something outside, by the function that was given to ``kontend.External``."""
+        reply = self._process.ask({"op": "external", "name": name, "state": state, "body": call})
+        given = reply["external"]
+        return ExternalAnswer(given.pop("state"), given)
 
     @property
     def findings(self) -> Sequence[Finding]:

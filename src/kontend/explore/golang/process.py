@@ -72,6 +72,8 @@ class GoProcess:
         self._resources = list(resources)
         #: The declared memory of a process that has just started.
         self.memory = _json(None)
+        #: What is outside of the cluster, with its state at the start.
+        self.externals: dict[str, Any] = {}
         self._owner = 0
         self._ids = count(1)
         self._generation = 0
@@ -86,6 +88,7 @@ class GoProcess:
         reply = self._exchange({"op": "hello", "module": self.test.module, "resources": self._resources})
         controllers: list[dict[str, Any]] = reply.get("controllers") or []
         self.memory = _json(reply.get("memory"))
+        self.externals = {external["name"]: external["state"] for external in reply.get("externals") or ()}
         return controllers
 
     def next_id(self) -> tuple[int, int]:

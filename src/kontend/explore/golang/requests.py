@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from kontend.explore.program.event_loop import Unsupported
+from kontend.explore.program.external import CALL, EXTERNAL
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.meta.names import parse_kind
 from kontend.runtime.client.call import Call
@@ -31,6 +32,8 @@ def call_of(written: Mapping[str, Any], kinds: Kinds) -> Call:
             query=(("labelSelector", labels),) if labels else (),
             cached=True,
         )
+    if written["type"] == "external":
+        return Call("create", EXTERNAL, "", written["name"], CALL, canonical(written["body"]))
     method = written["method"]
     group, version, namespace, plural, name, subresource = _address(written["path"])
     kind = kinds.get((group, version, plural))
@@ -71,6 +74,8 @@ def answer_of(call: Call, kind: bytes, body: bytes) -> dict[str, Any]:
     document = orjson.loads(body)
     if kind == b"!":
         return {"code": document.get("code") or 500, "body": document}
+    if call.kind == EXTERNAL:
+        return {"code": 200, "body": document["answer"]}
     if call.verb == "list":
         parsed = parse_kind(call.kind)
         document = {"kind": f"{parsed.kind}List", "apiVersion": parsed.api_version, "metadata": {}, **document}

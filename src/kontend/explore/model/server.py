@@ -8,6 +8,7 @@ other state in which these agree.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -18,12 +19,15 @@ from kontend.cluster.request import ApiRequest
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.startup.seed import UnknownKind, resource_of
 from kontend.cluster.state import State
+from kontend.cluster.wire.response import ApiResponse
 from kontend.explore.actions import Action, Writer
 from kontend.explore.model.answer import OK, Answer, Refusal
 from kontend.explore.model.outcome import Outcome, outcome_of
 from kontend.explore.model.state.key import is_current
 from kontend.explore.model.state.process import InFlight
 from kontend.explore.model.state.world import World
+from kontend.explore.program.external import CALL, EXTERNAL
+from kontend.explore.program.foreign import ForeignController
 from kontend.explore.program.identities import first_serial
 from kontend.explore.program.symbols import bind
 from kontend.explore.program.tree import Program
@@ -33,6 +37,7 @@ from kontend.runtime.client.call import METHODS, Call, path_of
 
 #: More requests than these are not recorded: the clusters in which they were carried out are kept with them.
 _MOST_RECORDED: Final = 5_000
+_JSON_PATCH: Final = "application/json-patch+json"
 
 
 class Computed(NamedTuple):
@@ -135,11 +140,15 @@ class Server:
         except UnknownKind as error:
             text = orjson.dumps(error.status())
             return Outcome(("!", text), b"!" + text, (), (), 0, None, None, Answer(Refusal(404, "NotFound")))
+        body = bind(call.body, tuple(version[2] for version in in_flight.versions), in_flight.uuids)
+        if call.kind == EXTERNAL and call.subresource == CALL:
+            after, response = _called_outside(state, program, resource, call, body)
+            return outcome_of(in_flight, call, resource, response, state, after, issued=0, exact=self._exact)
         request = ApiRequest(
             METHODS[call.verb],
             path_of(call, resource.plural, namespaced=resource.namespaced),
             {name: (value,) for name, value in call.query},
-            bind(call.body, tuple(version[2] for version in in_flight.versions), in_flight.uuids),
+            body,
             content_type=call.content_type,
             user_agent=program.controller.name,
         )
@@ -182,6 +191,23 @@ class Server:
             label = f"{call.kind}\0{Key(call.namespace, str(name))}"
             self._labels[question] = label
         return label
+
+
+def _called_outside(
+    state: State, program: Program, resource: Resource, call: Call, body: bytes
+) -> tuple[State, ApiResponse]:
+    """The cluster after a call of something outside, whose state an object there holds, and the response."""
+    assert isinstance(program.controller, ForeignController)
+    held = state.find(resource.key, call.key)
+    before = orjson.loads(held.body)["state"] if held is not None else None
+    result = program.controller.called(call.name, before, orjson.loads(body))
+    path = path_of(replace(call, subresource=""), resource.plural, namespaced=False)
+    change = orjson.dumps([{"op": "replace", "path": "/state", "value": result.state}])
+    request = ApiRequest("PATCH", path, {}, change, content_type=_JSON_PATCH, user_agent=program.controller.name)
+    after, response = handle(state, request)
+    if response.code < 400:
+        response.body = {"answer": dict(result.answer), **response.body}
+    return after, response
 
 
 def serial_of(label: str, count: int) -> int:

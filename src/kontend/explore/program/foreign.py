@@ -8,10 +8,11 @@ whatever a run must not depend on.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from kontend.explore.program.driven import DrivenRun, Start
+from kontend.explore.program.external import ExternalAnswer
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Request, Result
@@ -39,6 +40,15 @@ class ForeignController(Controller):
     @abstractmethod
     def initial_memory(self) -> bytes:
         """The declared memory of a process that has just started, as JSON."""
+
+    @property
+    def externals(self) -> Mapping[str, Any]:
+        """The things outside of the cluster that it calls, with their states at the start."""
+        return {}
+
+    def called(self, name: str, state: Any, call: Any) -> ExternalAnswer:
+        """The result of a call of something outside."""
+        raise NotImplementedError
 
     @property
     def findings(self) -> Sequence[Finding]:

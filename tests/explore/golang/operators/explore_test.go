@@ -3,6 +3,7 @@
 package faulty
 
 import (
+	"context"
 	"os"
 	"testing"
 
@@ -64,5 +65,19 @@ func TestExploreTwoControllers(t *testing.T) {
 			}
 		}
 		return nil
+	})
+}
+
+type fakeSidecar func(context.Context, string) (int, error)
+
+func (f fakeSidecar) Submit(ctx context.Context, task string) (int, error) { return f(ctx, task) }
+
+func TestExploreSubmits(t *testing.T) {
+	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {
+		sidecar := kontend.External("sidecar", []string{}, func(tasks *[]string, task string) (int, error) {
+			*tasks = append(*tasks, task)
+			return len(*tasks), nil
+		})
+		return (&Reconciler{Client: mgr.GetClient(), Do: Submits(fakeSidecar(sidecar))}).SetupWithManager(mgr)
 	})
 }

@@ -185,3 +185,22 @@ func (e *Expectations) Expects(ctx context.Context, c client.Client, config *cor
 	e.last.Store(config.Name, *e.counts[key])
 	return ctrl.Result{Requeue: true}, set(ctx, c, config, "expected", fmt.Sprint(*e.counts[key]))
 }
+
+// Sidecar is a client of something outside of the cluster, as operators have one.
+type Sidecar interface {
+	Submit(ctx context.Context, task string) (int, error)
+}
+
+// Submits submits a task to a sidecar, and then notes its number.
+func Submits(sidecar Sidecar) Reconcile {
+	return func(ctx context.Context, c client.Client, config *corev1.ConfigMap) (ctrl.Result, error) {
+		if config.Data["task"] != "" {
+			return ctrl.Result{}, nil
+		}
+		number, err := sidecar.Submit(ctx, config.Name)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		return ctrl.Result{}, set(ctx, c, config, "task", fmt.Sprint(number))
+	}
+}

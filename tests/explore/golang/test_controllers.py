@@ -13,6 +13,7 @@ import pytest
 from kontend.explore import Bounds, Scenario, check
 from kontend.explore.golang.controllers import go_controllers
 from kontend.explore.problems import BadScenario
+from kontend.explore.processes import deployed
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.verdict import Verdict
 from kontend.runtime.guards import Guards
@@ -87,6 +88,22 @@ def test_declared_memory_is_a_part_of_the_state() -> None:
 def test_memory_that_is_not_declared_is_refused() -> None:
     with pytest.raises((Nondeterminism, BadScenario)):
         _explored("ForgetsToDeclare")
+
+
+def test_calls_of_something_outside_are_steps_that_can_lose_their_response() -> None:
+    verdict = _explored("Submits")
+    assert verdict.exhausted
+    lost = "create External.explore.kontend.dev/v1 sidecar/call is carried out, and its response is lost"
+    found = [one.property for one in verdict.violations if any(lost in step for step in one.trace)]
+    assert found == ["diverged"]
+
+
+def test_the_controllers_of_a_manager_are_one_process() -> None:
+    controllers = go_controllers(FAULTY, "TestExploreTwoControllers")
+    scenario = Scenario(controllers=controllers, objects=[CONFIG], guards=Guards.off())
+    (process,) = deployed(scenario, controllers)
+    assert process.controllers == (0, 1)
+    assert check(scenario).ok
 
 
 def test_a_flood_of_output_does_not_stop_a_run() -> None:

@@ -1,0 +1,42 @@
+"""Things outside of the cluster that reconciles call, such as a sidecar or the API of a cloud.
+
+The state of each is kept in an object of a kind of its own, so it is a part of the explored state like any other. A
+call is a request to that object: a step of the trace that can fail, and lose its response. The server does not know the
+kind's meaning: the fake of the user says what a call answers and how it changes the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from kontend.kube.crd.permissive import permissive_crd
+
+#: The kind of the objects that hold the states.
+EXTERNAL: Final = "External.explore.kontend.dev/v1"
+#: The subresource that stands for a call: not a write of the object by the reconcile, which has not read it.
+CALL: Final = "call"
+DEFINITION: Final = permissive_crd(EXTERNAL, namespaced=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalAnswer:
+    """The result of a call: the state after it, and what the caller is told, as JSON."""
+
+    state: Any
+    answer: Mapping[str, Any]
+
+
+class Fake(Protocol):
+    """Stands for what is outside."""
+
+    def called(self, name: str, state: Any, call: Any) -> ExternalAnswer:
+        """The result of a call."""
+
+
+def external_object(name: str, state: Any) -> dict[str, Any]:
+    """The object that holds the state of something outside."""
+    group, _, version = EXTERNAL.partition(".")[2].rpartition("/")
+    kind = EXTERNAL.partition(".")[0]
+    return {"apiVersion": f"{group}/{version}", "kind": kind, "metadata": {"name": name}, "state": state}
