@@ -13,9 +13,16 @@ from kontend import Cluster
 from kontend.cli import main
 from kontend.cluster.startup.seed import empty_state
 from kontend.cluster.state import State
+from kontend.kube.meta.names import Key
+from kontend.live.gate.call import Call
+from kontend.live.gate.plan import Plan
+from kontend.live.gate.records import Log, Request
+from kontend.live.process.quiescence import Rest
+from kontend.live.runs.outcome import Run
+from kontend.live.runs.setting import PRIMARY
 from kontend.live.runs.workload import read_actions
 from kontend.live.workloads.candidates import candidates
-from kontend.live.workloads.steps import steps
+from kontend.live.workloads.steps import steps, with_children
 from kontend.live.workloads.writing import as_yaml
 from live.conftest import HERE, SUBJECTS
 
@@ -122,3 +129,15 @@ def test_without_actions_a_workload_is_derived_shown_and_written_down(
     assert texts[0] == "creates Widget default/widget"
     assert "deletes ConfigMap default/widget-config" in texts
     assert "next user action right after" in out
+
+
+def test_a_child_without_data_gets_a_label_from_the_user() -> None:
+    cluster = Cluster()
+    before = cluster.state
+    cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child"}})
+    call = Call("create", "configmaps", "default", "child")
+    request = Request(1, PRIMARY, call, 0.0, 1, Key("default", "child"), before=before, after=cluster.state)
+    run = Run(Plan(()), Log([request]), Rest.IDLE, before, cluster.state)
+    edit, deletion = with_children([], run)
+    assert edit.obj["metadata"] == {"name": "child", "namespace": "default", "labels": {"edited": "by-hand"}}
+    assert (deletion.verb, deletion.key.name) == ("delete", "child")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Final
 
@@ -75,6 +75,16 @@ class _Observed:
     def changed_in(self, action: int) -> set[str]:
         """The resources that the process has changed after an action."""
         return {point.call.resource for point, after in self.writes if after == action}
+
+
+def _points_of(requests: Iterable[Request]) -> dict[Point, bool]:
+    """The points of some writes, each with a note if the write names a version."""
+    count: Counter[Call] = Counter()
+    points = {}
+    for request in requests:
+        count[request.call] += 1
+        points[Point(request.call, count[request.call])] = request.locked
+    return points
 
 
 def _points(run: Run) -> list[tuple[Point, int]]:
@@ -165,10 +175,11 @@ def _failures(observed: _Observed) -> Iterator[Plan]:
 def _lasting_failures(observed: _Observed) -> Iterator[Plan]:
     """Failures of the last write of each kind: no later work hides that the process has given up."""
     last = {_kind(point.call): point for point, _ in observed.writes}
-    locked = {request.call for request in observed.run.log.requests() if request.locked}
+    # A controller may make the same call with a version and without one, which the server never refuses so.
+    locked = _points_of(request for request in observed.run.log.writes() if request.process == PRIMARY)
     for point in last.values():
         for error, why in _LASTING.items():
-            if error in _FAILURES.get(point.call.verb, ()) and (error != "409" or point.call in locked):
+            if error in _FAILURES.get(point.call.verb, ()) and (error != "409" or locked.get(point, False)):
                 yield Plan((Fail(point, error, _TIMES),), why)
 
 

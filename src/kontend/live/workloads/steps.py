@@ -142,7 +142,9 @@ def _edits(run: Run, state: State) -> Iterator[UserAction]:
     for child in children[:_CHILDREN]:
         patch = _edit_of(child)
         if _is_accepted_patch(state, child, patch):
-            yield UserAction("patch", {**_name_of(child), **patch})
+            named = _name_of(child)
+            metadata = {**named["metadata"], **patch.get("metadata", {})}
+            yield UserAction("patch", {**named, **patch, "metadata": metadata})
     if children:
         yield UserAction("delete", _name_of(children[-1]))
 
