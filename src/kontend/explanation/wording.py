@@ -55,6 +55,13 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
 }
 #: Where only the log of a server is known, a fix names the calls of both languages.
 _ANYWHERE: Final[Mapping[Remedy, str]] = {
+    Remedy.LOCK_UPDATE: "send metadata.resourceVersion of what was read, so that the server answers 409",
+    Remedy.LOCK_PATCH: (
+        "put metadata.resourceVersion of what was read into the patch (in controller-runtime "
+        "MergeFromWithOptimisticLock), so that the server answers 409"
+    ),
+    Remedy.READ_BEFORE_DELETE: "delete with preconditions: the uid and the resourceVersion of what was read",
+    Remedy.END_ON_ERROR: "return its error, so that the object is reconciled again",
     Remedy.DELETE_WITH_UID: (
         "send a precondition: the uid of the object that was read (client-go: Preconditions{UID: &uid})"
     ),

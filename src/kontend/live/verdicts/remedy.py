@@ -7,18 +7,21 @@ whose failure is followed by no second attempt. The source of the controller is 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
+from kontend.explanation.fix import Fix, Language
+from kontend.explanation.remedies import Remedy
+from kontend.explanation.wording import sentence
 from kontend.live.gate.perturbation import Delay, Fail, HandOver, LoseResponse
 from kontend.live.gate.records import Request
 from kontend.live.properties.findings import Finding
 from kontend.live.runs.outcome import Run
 
-#: How a write is made conditional, by verb.
-_LOCKS = {
-    "update": "send metadata.resourceVersion of what was read, so that the server answers 409",
-    "patch": "put metadata.resourceVersion of what was read into the patch (in controller-runtime "
-    "MergeFromWithOptimisticLock), so that the server answers 409",
-    "delete": "delete with preconditions: the uid and the resourceVersion of what was read",
+#: The remedy that makes a write conditional, by verb.
+_LOCKS: Final = {
+    "update": Remedy.LOCK_UPDATE,
+    "patch": Remedy.LOCK_PATCH,
+    "delete": Remedy.READ_BEFORE_DELETE,
 }
 
 
@@ -28,19 +31,20 @@ def remedies(finding: Finding, run: Run) -> Iterator[str]:
         for number in finding.culprits:
             record = run.log.records[number - 1]
             if isinstance(record, Request) and not record.locked and record.call.verb in _LOCKS:
-                yield f"step {number} names no version: {_LOCKS[record.call.verb]}"
+                yield f"step {number} names no version: {_worded(_LOCKS[record.call.verb])}"
         return
     for number, record in enumerate(run.log.records, start=1):
         if not isinstance(record, Request) or not record.perturbed:
             continue
         kinds = {type(each) for each in run.plan.perturbations if str(each) == record.perturbed}
         if kinds & {Fail, LoseResponse} and not _is_repeated(run, number, record):
-            yield (
-                f"step {number} has failed and {record.call} was never tried again: return its error, so that the "
-                "object is reconciled again"
-            )
+            yield (f"step {number} has failed and {record.call} was never tried again: {_worded(Remedy.END_ON_ERROR)}")
         if kinds & {Delay, HandOver} and record.changed and not record.locked and record.call.verb in _LOCKS:
-            yield f"step {number} was late and names no version: {_LOCKS[record.call.verb]}"
+            yield f"step {number} was late and names no version: {_worded(_LOCKS[record.call.verb])}"
+
+
+def _worded(remedy: Remedy) -> str:
+    return sentence(Fix(remedy, spoken=Language.ANY))
 
 
 def _is_repeated(run: Run, number: int, request: Request) -> bool:
