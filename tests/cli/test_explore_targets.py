@@ -12,8 +12,13 @@ import pytest
 import yaml
 
 from kontend.cli import main
+from kontend.cluster.cluster import Cluster
+from kontend.explore.sources.action_documents import actions_of, read_actions
+from kontend.kube.crd.permissive import permissive_crd
+from kontend.live.runs.workload import read_actions as read_live_actions
 
 ROOT = Path(__file__).parents[2]
+KIND = "Widget.example.com/v1"
 
 #: Fails with KeyError on an object without spec.size, and copies the size otherwise.
 OPERATOR = """
@@ -157,6 +162,33 @@ def test_definitions_objects_and_actions_are_read_from_yaml(project: Path, capsy
     assert "reproduced: exception" in capsys.readouterr().out
 
 
+def test_the_explorer_and_live_read_the_same_actions(tmp_path: Path) -> None:
+    """A patch of metadata keeps what names the object out of the merge patch; that of a subresource goes there."""
+    file = tmp_path / "actions.yaml"
+    named = {key: value for key, value in widget("w").items() if key != "spec"}
+    steps: list[dict[str, object]] = [
+        {"create": widget("w", size=1)},
+        {"patch": {**named, "metadata": {"name": "w", "finalizers": ["example.com/hold"]}}},
+        {"patch": {**named, "status": {"size": 2}}, "subresource": "status"},
+        {"update": widget("w", size=3)},
+        {"apply": {**widget("applied"), "spec": {"size": 4}}},
+    ]
+    file.write_text(yaml.safe_dump(steps))
+    crd = permissive_crd(KIND)
+    explored, lived = Cluster(crds=[crd]), Cluster(crds=[crd])
+    for action in actions_of(read_actions([file]), "actions"):
+        assert action.line is None
+        action.perform(explored)
+    for step in read_live_actions(file):
+        assert step.perform(lived) == ""
+    (applied, changed) = explored.list(KIND)
+    assert (changed["spec"], changed["status"]) == ({"size": 3}, {"size": 2})
+    assert changed["metadata"]["finalizers"] == ["example.com/hold"]
+    assert applied["spec"] == {"size": 4}
+    assert [changed["spec"], applied["spec"]] == [obj["spec"] for obj in reversed(lived.list(KIND))]
+    assert explored.get(KIND, "w")["status"] == lived.get(KIND, "w")["status"]
+
+
 def test_objects_and_actions_take_the_place_of_a_scenarios(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An object alone among the actions is applied: changed where it exists, else created."""
     (project / "objects.yaml").write_text(yaml.safe_dump(widget("mine", size=1)))
@@ -223,7 +255,8 @@ def test_the_schema_of_a_given_definition_is_used(project: Path, capsys: pytest.
         ("--crds", "apiVersion: v1\nkind: ConfigMap\n", "there is no CustomResourceDefinition in it"),
         ("--objects", "a: [", "not YAML"),
         ("--objects", "- 1\n", "expected an object with apiVersion and kind"),
-        ("--actions", "- remove: {}\n", "no action is called remove; there are: create, update, delete"),
+        ("--actions", "- remove: {}\n", "no action is called remove; there are: create, patch, update, apply, delete"),
+        ("--actions", "- update: {kind: W}\n  subresource: status\n", "only patch: takes a subresource"),
         ("--actions", "- update: {kind: Widget}\n", "an action needs an object with a name"),
     ],
 )

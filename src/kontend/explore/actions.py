@@ -29,7 +29,7 @@ class Performance(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action of a user, made by :func:`create`, :func:`update`, :func:`patch` or :func:`delete`.
+    """One action of a user, made by :func:`create`, :func:`update`, :func:`patch`, :func:`apply` or :func:`delete`.
 
     >>> delete({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}).kind
     'ConfigMap/v1'
@@ -117,6 +117,17 @@ def patch(
     return Action(f"changes {target}: {', '.join(change)}", perform, kind, Key(namespace, name), when, retry)
 
 
+def apply(obj: Mapping[str, Any], *, when: Condition | None = None, retry: bool = False) -> Action:
+    """A user applies an object on the server's side, as ``kubectl apply --server-side`` does.
+
+    >>> apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}).text
+    'applies ConfigMap default/c'
+    """
+    kind, name, namespace = _address("apply", obj)
+
+    return Action(f"applies {_named(obj)}", partial(_apply, obj), kind, Key(namespace, name), when, retry)
+
+
 def delete(obj: Mapping[str, Any], *, when: Condition | None = None, retry: bool = False) -> Action:
     """A user deletes an object.
 
@@ -134,6 +145,10 @@ def delete(obj: Mapping[str, Any], *, when: Condition | None = None, retry: bool
 
 def _create(obj: Mapping[str, Any], cluster: Cluster, manager: str = "user") -> object:
     return cluster.create(obj, manager=manager)
+
+
+def _apply(obj: Mapping[str, Any], cluster: Cluster, manager: str = "user") -> object:
+    return cluster.apply(obj, manager=manager)
 
 
 def _patch(

@@ -61,7 +61,11 @@ def add_options(parser: Parser) -> None:
     for name, what in (
         ("crds", "CustomResourceDefinitions, beside those of the scenario"),
         ("objects", "objects to start with, instead of those of the scenario or of generated ones"),
-        ("actions", "actions of the user, instead of those of the scenario: a list of create:, update: and delete:"),
+        (
+            "actions",
+            "actions of the user, instead of those of the scenario: a list of create:, patch:, update:, apply: "
+            "and delete:",
+        ),
     ):
         text = f"a YAML file or directory of {what} (repeatable)"
         add(f"--{name}", action="append", type=Path, default=[], metavar="PATH", help=text)

@@ -7,6 +7,8 @@ Actions come from a YAML file, a list of steps that are taken in order, each whe
     - patch: {apiVersion: apps/v1, kind: Deployment, metadata: {name: w}, status: {readyReplicas: 2}}
       subresource: status
     - delete: {apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}
+
+The explorer reads the same files; its ``update:`` is a patch here.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from kontend.kube.encoding.json_text import MalformedYAML, parse_yaml
 from kontend.kube.errors import ApiError
 from kontend.kube.meta.names import Key, kind_of
 
-_VERBS: Final = ("create", "patch", "apply", "delete")
+_VERBS: Final = ("create", "patch", "update", "apply", "delete")
 _OPTIONS: Final = ("subresource", "name")
 USER: Final = "user"
 
@@ -133,4 +135,4 @@ def _action_of(step: Any, where: str) -> UserAction:
         raise BadWorkload(f"{where}: expected an object with apiVersion and kind")
     if not isinstance(metadata, Mapping) or not metadata.get("name"):
         raise BadWorkload(f"{where}: expected metadata.name")
-    return UserAction(verbs[0], obj, str(step.get("subresource") or ""))
+    return UserAction("patch" if verbs[0] == "update" else verbs[0], obj, str(step.get("subresource") or ""))
