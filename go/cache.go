@@ -27,6 +27,9 @@ import (
 
 // views is the cache of a manager. The explorer knows how far each view is behind the server, and answers the reads.
 type views struct {
+	// What later versions of controller-runtime add to the interface.
+	cache.Cache
+
 	e *exploration
 
 	mu sync.Mutex

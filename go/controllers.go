@@ -13,7 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -63,21 +65,43 @@ func startController(c runnableController, v *views) (*controller, error) {
 		return nil, fmt.Errorf("controller %s does not start: a source of it waits for something", started.info.Name)
 	}
 	started.informers = v.takeInformers()
-	started.describe()
+	started.describe(reconciledKind(fields.FieldByName("LogConstructor").Interface()))
 	return started, nil
 }
 
-// describe derives the kinds from the handlers.
-func (c *controller) describe() {
+// reconciledKind is the kind that the builder was told with For: it gives it to the logger of a controller.
+func reconciledKind(constructor any) (kind schema.GroupKind) {
+	make, ok := constructor.(func(*reconcile.Request) logr.Logger)
+	if !ok || make == nil {
+		return kind
+	}
+	sink, ok := make(nil).GetSink().(noted)
+	for at := 0; ok && at+1 < len(sink.values); at += 2 {
+		text, _ := sink.values[at+1].(string)
+		switch sink.values[at] {
+		case "controllerGroup":
+			kind.Group = text
+		case "controllerKind":
+			kind.Kind = text
+		}
+	}
+	return kind
+}
+
+// describe derives the kinds from the handlers. Without For, the first kind that enqueues its own objects is reconciled.
+func (c *controller) describe(reconciled schema.GroupKind) {
 	kinds := map[string]bool{} // those with mapping functions
-	own := ""
+	own, itself := "", ""
 	for key, informer := range c.informers {
 		name := kindName(key.gvk)
+		if key.gvk.GroupKind() == reconciled {
+			own = name
+		}
 		for _, handler := range informer.handlers {
 			switch typeName := handlerType(handler); {
 			case strings.HasPrefix(typeName, "handler.TypedEnqueueRequestForObject["):
-				if own == "" || strings.EqualFold(key.gvk.Kind, c.info.Name) || name < own && !strings.EqualFold(own, c.info.Name) {
-					own = name
+				if itself == "" || name < itself {
+					itself = name
 				}
 				kinds[name] = kinds[name]
 			case strings.HasPrefix(typeName, "handler.enqueueRequestForOwner["):
@@ -96,6 +120,9 @@ func (c *controller) describe() {
 	}
 	sort.Strings(names)
 	sort.Strings(c.info.Mapped)
+	if own == "" {
+		own = itself
+	}
 	if own == "" && len(names) > 0 {
 		own = names[0]
 	}

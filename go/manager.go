@@ -55,7 +55,9 @@ func (m *manager) Elected() <-chan struct{} {
 
 func (m *manager) GetControllerOptions() config.Controller         { return m.Manager.GetControllerOptions() }
 func (m *manager) GetEventRecorderFor(string) record.EventRecorder { return dropped{} }
-func (m *manager) GetLogger() logr.Logger                          { return ctrl.Log }
+
+// GetLogger returns one that writes nothing: see reconciledKind.
+func (m *manager) GetLogger() logr.Logger { return logr.New(noted{}) }
 
 // dropped is a recorder of events that drops them: they are written for people, and each would be one more step.
 type dropped struct{}
@@ -63,4 +65,16 @@ type dropped struct{}
 func (dropped) Event(runtime.Object, string, string, string)          {}
 func (dropped) Eventf(runtime.Object, string, string, string, ...any) {}
 func (dropped) AnnotatedEventf(runtime.Object, map[string]string, string, string, string, ...any) {
+}
+
+// noted is a sink of logs that writes nothing and keeps the values of its logger.
+type noted struct{ values []any }
+
+func (noted) Init(logr.RuntimeInfo)          {}
+func (noted) Enabled(int) bool               { return false }
+func (noted) Info(int, string, ...any)       {}
+func (noted) Error(error, string, ...any)    {}
+func (s noted) WithName(string) logr.LogSink { return s }
+func (s noted) WithValues(values ...any) logr.LogSink {
+	return noted{append(append([]any{}, s.values...), values...)}
 }
