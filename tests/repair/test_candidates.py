@@ -111,3 +111,17 @@ def test_a_delete_by_selector_becomes_one_of_the_children_that_the_owner_control
         in changed
         for changed in texts
     )
+
+
+def test_a_derived_name_and_an_apply_are_tried_together_where_something_is_made_twice() -> None:
+    text = (
+        "from kontend import Api\nasync def reconcile(self, request, api):\n"
+        '    child = new_object(K, generate_name=f"{request.name}-")\n    await api.create(child)\n'
+    )
+    lines = ((FILE, 3), (FILE, 4))
+    twice = Violated("diverged", "two", "make-repeatable", "", (FILE, 4), lines, lines, 1)
+    first = candidates_of(twice, [UserSource("m", FILE, text)], Path("/project"))[0]
+    assert first.lines[1] == (
+        '    child = new_object(K, name=f"{request.name}-{request.name}")',
+        "    await api.apply(child)",
+    )

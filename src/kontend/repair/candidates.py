@@ -23,7 +23,7 @@ _PAIRED: Final = 14
 _MEANT: Final[Mapping[Remedy, tuple[Remedy, ...]]] = {
     Remedy.KEEP_LOCK: (Remedy.LOCK_PATCH,),
     Remedy.DELETE_WITH_UID: (Remedy.READ_BEFORE_DELETE,),
-    Remedy.COMPARE_OWNER: (Remedy.DELETE_WITH_UID,),
+    Remedy.COMPARE_OWNER: (Remedy.DELETE_WITH_UID, Remedy.READ_LIVE),
     Remedy.READ_BEFORE_WRITE: (Remedy.READ_LIVE,),
     Remedy.READ_OWN_WRITES: (Remedy.READ_LIVE, Remedy.DERIVE_NAME),
     Remedy.READ_BEFORE_DELETE: (Remedy.READ_LIVE,),
@@ -45,6 +45,11 @@ _MEANT: Final[Mapping[Remedy, tuple[Remedy, ...]]] = {
     Remedy.CHECK_PREDICATE: (Remedy.WATCH_KIND, Remedy.RUN_AGAIN),
     Remedy.NOTICE_THE_REST: (Remedy.RUN_AGAIN,),
 }
+
+
+#: Causes in which something is made a second time, and the changes that find the first together.
+_MADE_TWICE: Final = frozenset({Remedy.MAKE_REPEATABLE, Remedy.DERIVE_NAME})
+_ADOPTED: Final = (Remedy.DERIVE_NAME, Remedy.MAKE_REPEATABLE)
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,18 @@ def candidates_of(violated: Violated, sources: Sequence[UserSource], root: Path)
             if candidate.is_valid():
                 found.append((_rank(change, violated.remedy, place, culprits, lines), candidate))
     found.sort(key=lambda pair: pair[0])
-    return [candidate for _, candidate in found]
+    singles = [candidate for _, candidate in found]
+    return [*_adoptions(singles), *singles] if violated.remedy in _MADE_TWICE else singles
+
+
+def _adoptions(singles: Sequence[Candidate]) -> Iterator[Candidate]:
+    """A name that is derived, and an apply that finds the object under it: neither helps without the other."""
+    named, applied_ = ([each for each in singles if each.remedies == (remedy,)] for remedy in _ADOPTED)
+    for one in named[:1]:
+        for other in applied_[:1]:
+            pair = Candidate(one.source, (*one.changes, *other.changes))
+            if other.source == one.source and pair.is_valid():
+                yield pair
 
 
 def _rank(change: Change, remedy: str, place: int, culprits: set[int], lines: frozenset[int]) -> tuple[int, ...]:
