@@ -1,9 +1,9 @@
 """Checks that user code is deterministic: identical responses must lead to identical requests.
 
 Every verdict of the explorer rests on this. Each path runs a second time with all tokens renamed
-(:mod:`kontend.explore.program.symbols`) and with the caches of functools cleared; undeclared state that a run changes
-is an error. A sample of the paths is also watched from the last response on: clocks and random numbers are errors even
-while both runs still agree.
+(:mod:`kontend.explore.program.symbols`), other durations, and the caches of functools cleared; undeclared state that a
+run changes is an error. A sample of the paths is also watched from the last response on: clocks and random numbers are
+errors even while both runs still agree.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 from kontend.explore.program.driven import Strayed
+from kontend.explore.program.durations import OtherDurations
 from kontend.explore.program.foreign import ForeignController
 from kontend.explore.program.impure_calls import ImpureCalls
 from kontend.explore.program.progress import Progress, difference
@@ -65,6 +66,7 @@ class Determinism:
         self._assumptions = assumptions
         self.code = UserCode(controller)
         self.undeclared = UndeclaredState(controller, self.code)
+        self.durations = OtherDurations(self.code)
         self._unknown = controller.suspects if isinstance(controller, ForeignController) else _UNKNOWN
         self._sets_checked = isinstance(controller, ForeignController)
 
@@ -129,7 +131,7 @@ class Determinism:
             raise Refuted(Assumption.WHOLE_UUIDS)
         if Assumption.OPAQUE_VERSIONS in self._assumptions:
             raise Refuted(Assumption.OPAQUE_VERSIONS)
-        raise self._error(request, described, [self._unknown])
+        raise self._error(request, described, calls.suspects() or [self._unknown])
 
     def _check_sets(self, request: Key) -> None:
         if self._sets_checked:

@@ -12,12 +12,14 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from kontend.cluster.startup.seed import MisspelledKind
 from kontend.explore.program.driven import DrivenRun, Start
+from kontend.explore.program.durations import OtherDurations
 from kontend.explore.program.event_loop import ReconcileLoop, Unsupported, user_line
 from kontend.explore.program.memory import read_memory, restore_memory
 from kontend.explore.program.outside import confined
@@ -91,12 +93,19 @@ class Run(DrivenRun):
         *,
         mirrors: bool = False,
         code: UserCode | None = None,
+        durations: OtherDurations | None = None,
     ) -> None:
-        """Start it; ``mirrors`` says that its code sees all tokens renamed. The driver sees the ordinary ones."""
+        """Start it; ``mirrors`` says that its code sees all tokens renamed. The driver sees the ordinary ones.
+
+        ``durations`` are what its code sees instead of those of this machine.
+        """
         super().__init__(controller.name, start, mirrors=mirrors)
         self.namespaced = namespaced
         self.loop = ReconcileLoop()  # type: ignore[abstract]
         self.pending: list[_Pending] = []
+        self._durations = durations
+        #: The number of times that it has asked for one.
+        self._asked = [0]
         #: The code has asked for the time.
         self.asks_time = False
         self._controller = controller
@@ -175,7 +184,8 @@ class Run(DrivenRun):
 
     def _drain(self) -> None:
         try:
-            with confined(self.loop, self._code, self._controller.name):
+            other = nullcontext() if self._durations is None else self._durations.in_place(self._asked)
+            with confined(self.loop, self._code, self._controller.name), other:
                 self.loop.drain(waiting=self._is_waiting)
         except SystemExit as error:
             line = raised_at(error)

@@ -263,8 +263,10 @@ class Program:
         if isinstance(self.controller, ForeignController):
             run = self.controller.started(start, mirrors=mirrors)
         else:
-            code = self._determinism.code
-            run = Run(self.controller, self._guards, self._namespaced, start, mirrors=mirrors, code=code)
+            code, other = self._determinism.code, self._determinism.durations if mirrors else None
+            run = Run(
+                self.controller, self._guards, self._namespaced, start, mirrors=mirrors, code=code, durations=other
+            )
         try:
             for exchange in exchanges:
                 run.follow(exchange)
