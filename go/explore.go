@@ -172,7 +172,11 @@ func (e *exploration) enter(r *run) *reply {
 }
 
 func (e *exploration) next(r *run) *reply {
-	answer := r.next()
+	limit := patience
+	if len(e.runs) > 1 {
+		limit = patienceBeside
+	}
+	answer := r.next(limit)
 	e.current = nil
 	chooseOrder(0)
 	if len(e.memory) > 0 {

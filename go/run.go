@@ -19,6 +19,10 @@ import (
 // patience is the real time within which a run must wait for something. Runs take no time of their own.
 const patience = 20 * time.Second
 
+// patienceBeside is the same while other runs wait, which may hold a lock that this one needs. The explorer then runs
+// them one after the other.
+const patienceBeside = 4 * time.Second
+
 // run is a reconcile, or the handling of an event, that is under way in a bubble of its own.
 type run struct {
 	id     int
@@ -206,8 +210,8 @@ func (r *run) refuse(what string) {
 	}
 }
 
-// next is the next reply of a run; a problem if it does not come to wait.
-func (r *run) next() *reply {
+// next is the next reply of a run; a problem if it does not come to wait in real time.
+func (r *run) next(patience time.Duration) *reply {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {

@@ -106,6 +106,10 @@ def test_the_controllers_of_a_manager_are_one_process() -> None:
     assert check(scenario).ok
 
 
+def test_a_reconcile_may_hold_a_lock_during_its_calls() -> None:
+    assert _explored("Locks").ok
+
+
 def test_a_flood_of_output_does_not_stop_a_run() -> None:
     assert _explored("Floods").ok
 

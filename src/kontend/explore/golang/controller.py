@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.explore.golang.process import NO_MEMORY, GoProcess, location_of
+from kontend.explore.golang.process import NO_MEMORY, GoEnded, GoProcess, location_of
 from kontend.explore.golang.requests import Kinds, answer_of, call_of
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.driven import DrivenRun, Start
@@ -153,6 +153,8 @@ class GoRun(DrivenRun):
         )
 
     def _answer(self, at: int, kind: bytes, body: bytes) -> None:
+        if not self._process.has(self._generation):
+            raise GoEnded(f"{self._name}: the process of the run has ended")
         written = self._reply["calls"][at]
         answer = answer_of(call_of(written, self._kinds), kind, body)
         self._ask({"op": "answer", "n": written["n"], **answer})

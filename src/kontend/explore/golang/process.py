@@ -101,9 +101,13 @@ class GoProcess:
         self._ensure()
         return self._exchange(message)
 
+    def has(self, generation: int) -> bool:
+        """The process with this number still is."""
+        return self._process is not None and self._owner == os.getpid() and self._generation == generation
+
     def forget(self, id: int, generation: int) -> None:
         """End a run, if its process still is."""
-        if self._process is not None and self._owner == os.getpid() and self._generation == generation:
+        if self.has(generation):
             self._exchange({"op": "close", "id": id})
 
     def close(self) -> None:

@@ -137,13 +137,13 @@ class SuspendedRuns:
         if progress is None and self._is_foreign:  # the whole path is run, to find out what; others may wait on
             return False
         if progress is None or self._undeclared.values() != self._values:
-            self._give_up()
+            self.give_up()
             return False
         if len(_waiting) > _MOST:
             _waiting.popitem(last=False)[1].close()
         return True
 
-    def _give_up(self) -> None:
+    def give_up(self) -> None:
         """End all runs that wait, and keep none from now on."""
         self._is_possible = False
         for key in [key for key in _waiting if key[0] == self._number]:

@@ -203,15 +203,22 @@ class Program:
         waiting = self._suspended.resumed(parent.id) if parent is not None else None
         try:
             twins = waiting or Twins.started(lambda mirrors: self._started(exchanges[:-1], start, mirrors=mirrors))
-        except (Strayed, Unsupported, BadController):
+        except (Strayed, BadController):
+            return None
+        except Unsupported:
+            self._suspended.give_up()  # it may be others that wait, with a lock
             return None
         progress = None
         try:
             for exchange in exchanges[-1:]:
                 twins.follow(exchange, self._determinism.undeclared)
             progress = twins.progress()
-        except (Strayed, Unsupported, BadController):
+        except (Strayed, BadController):
             pass
+        except Unsupported:
+            twins.close()
+            self._suspended.give_up()
+            return None
         except BaseException:
             twins.close()
             raise

@@ -30,6 +30,7 @@ func TestExploreFloods(t *testing.T)           { explore(t, Floods) }
 func TestExploreRemembers(t *testing.T)        { explore(t, Remembers) }
 func TestExploreDials(t *testing.T)            { explore(t, Dials) }
 func TestExploreSleeps(t *testing.T)           { explore(t, Sleeps) }
+func TestExploreLocks(t *testing.T)            { explore(t, Locks) }
 func TestExploreParallel(t *testing.T)         { explore(t, Parallel) }
 
 func TestExploreExpects(t *testing.T) {
