@@ -194,6 +194,8 @@ def _explored(
     # The explanation names the writes; the way to say that a fight is meant is here.
     verdict.notes += [violation.sentence for violation in verdict.violations if violation.property == BuiltIn.FIGHT]
     verdict.notes += several_baselines(verdict)
+    if scenario.ignore:
+        verdict.notes.append(f"final states may differ in {', '.join(scenario.ignore)}")
     return verdict
 
 

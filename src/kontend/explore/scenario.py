@@ -212,6 +212,8 @@ class Scenario:
     processes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: Fields that controllers are meant to hold against users, as ``Kind.path``: taking them back is no fight.
     enforced: Sequence[str] = ()
+    #: Fields in which final states may differ, such as ``ConfigMap.data.next``.
+    ignore: Sequence[str] = ()
     line: SourceLocation | None = field(default_factory=caller, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:

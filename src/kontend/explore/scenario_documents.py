@@ -40,6 +40,7 @@ _FIELDS: Final = (
     "bounds",
     "guards",
     "processes",
+    "ignore",
     "plan",
     "enforced",
 )
@@ -69,7 +70,7 @@ def _scenario(document: Mapping[str, Any], where: str, base: Path) -> Scenario:
     for name in document:
         if name not in _FIELDS:
             raise BadScenario(f"{where}: {not_among('field', str(name), _FIELDS)}")
-    for name in ("controllers", "crds", "objects", "actions", "properties", "enforced"):
+    for name in ("controllers", "crds", "objects", "actions", "properties", "enforced", "ignore"):
         if not isinstance(document.get(name, []), list):
             raise BadScenario(f"{where}: {name}: expected a list, found {document[name]!r}")
     controllers = [_controller(controller, where) for controller in document.get("controllers", [])]
@@ -95,6 +96,7 @@ def _scenario(document: Mapping[str, Any], where: str, base: Path) -> Scenario:
         name=str(document.get("name") or ""),
         processes=document.get("processes") or {},
         enforced=[str(field) for field in document.get("enforced", [])],
+        ignore=document.get("ignore", []),
     )
 
 

@@ -33,6 +33,7 @@ from kontend.explore.planned.plan import Plan, load_plan, plan_of
 from kontend.explore.planned.running import explore_plan
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
+from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.recheck import recheck, recorded_runs
 from kontend.explore.scenario import LEAST, Bounds
 from kontend.explore.shards.spec import Source
@@ -290,9 +291,17 @@ def _text(name: str, verdict: Verdict, files: list[str], *, verbose: bool, plann
             lines.append(f"Look closer: kontend inspect {path}")
         if document.token:
             lines.append(f'Or in a test: @reproduce("{document.token}")')
+    if any(_is_about_fields(document) for document in verdict.documents if slug(document) in shown):
+        lines.append("If a field may differ: --ignore KIND.PATH, or Scenario(ignore=[...]), leaves it out")
     if not planned and any(_has_fault(document) for document in verdict.documents if slug(document) in shown):
         lines.append("Without faults: the same command with --faults 0 looks for runs that need none")
     return "\n".join(lines) + "\n"
+
+
+def _is_about_fields(document: Document) -> bool:
+    """Final states differ in fields of objects that both have: the author may want that."""
+    violation = document.violation
+    return violation.property == BuiltIn.DIVERGED and any(each.path for each in violation.difference)
 
 
 def _has_fault(document: Document) -> bool:

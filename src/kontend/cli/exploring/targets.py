@@ -69,6 +69,13 @@ def add_options(parser: Parser) -> None:
     ):
         text = f"a YAML file or directory of {what} (repeatable)"
         add(f"--{name}", action="append", type=Path, default=[], metavar="PATH", help=text)
+    add(
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="KIND.PATH",
+        help="a field in which final states may differ, such as ConfigMap.data.next (repeatable)",
+    )
 
 
 def find_targets(options: Namespace) -> dict[str, Target]:
@@ -76,7 +83,7 @@ def find_targets(options: Namespace) -> dict[str, Target]:
     if not options.targets and not options.go:
         raise UsageError("name a TARGET, or a Go package with --go")
     with usage_errors(BadScenario, BadFile):
-        inputs = read_inputs(options.crds, options.objects, options.actions)
+        inputs = read_inputs(options.crds, options.objects, options.actions, options.ignore)
         targets = [target for text in options.targets for target in _find(text, inputs)]
         for text in options.go:
             targets += _go_targets(text, inputs, options.scenario)

@@ -203,7 +203,7 @@ class _Explaining:
         """The final state against that of the good run, where the violation is about final states."""
         if self._good is None or not self._is_about_the_end:
             return ()
-        return differences(self._end.state, self._good.world.state)
+        return differences(self._end.state, self._good.world.state, self._model.ignored)
 
     @property
     def _is_about_the_end(self) -> bool:

@@ -15,6 +15,7 @@ import orjson
 from kontend.cluster.state import State, Version
 from kontend.explore.explain.fields import changed_paths, content_of, field_changes, object_name
 from kontend.explore.model.state.collection import lasting_objects
+from kontend.explore.model.state.ignored import NOTHING, Ignored
 from kontend.explore.program.identities import IDENTITIES, VERSIONS
 from kontend.explore.program.masking import relative_body
 from kontend.kube.meta.names import Key
@@ -22,11 +23,12 @@ from kontend.report.document import Difference
 from kontend.report.elements import joined
 
 _Pair = tuple[str, Version | None, Version | None]
+_Objects = dict[str, dict[Key, Version]]
 
 
-def differences(got: State, expected: State) -> tuple[Difference, ...]:
+def differences(got: State, expected: State, ignored: Ignored = NOTHING) -> tuple[Difference, ...]:
     """The fields in which a final state differs from the expected one; several fields of one element are one."""
-    pairs = list(_pairs(got, expected))
+    pairs = list(_pairs(_lasting(got, ignored), _lasting(expected, ignored)))
     names = [(name, one, other) for name, one, other in pairs]
     left = _Names({_uid(one): name for name, one, _ in names if one is not None}, _renamed(pairs))
     right = _Names({_uid(other): name for name, _, other in names if other is not None})
@@ -45,9 +47,8 @@ def differences(got: State, expected: State) -> tuple[Difference, ...]:
     return tuple(differences)
 
 
-def _pairs(got: State, expected: State) -> Iterator[_Pair]:
+def _pairs(left: _Objects, right: _Objects) -> Iterator[_Pair]:
     """Objects of the two states that stand for each other; alone where there is no other."""
-    left, right = _lasting(got), _lasting(expected)
     for resource in sorted({*left, *right}):
         ours, theirs = left.get(resource, {}), right.get(resource, {})
         common = sorted(ours.keys() & theirs.keys())
@@ -73,11 +74,14 @@ def _pairs(got: State, expected: State) -> Iterator[_Pair]:
             yield object_name(content_of(ours[key])), ours[key], None
 
 
-def _lasting(state: State) -> dict[str, dict[Key, Version]]:
-    """The objects by resource that a garbage collector leaves alone."""
-    objects: dict[str, dict[Key, Version]] = {}
+def _lasting(state: State, ignored: Ignored) -> _Objects:
+    """The objects by resource that a garbage collector leaves alone, without the ignored fields."""
+    objects: _Objects = {}
     for resource, key, version in lasting_objects(state):
-        objects.setdefault(resource, {})[key] = version
+        body = ignored.without(version.body)
+        same = body is version.body
+        shown = version if same else Version(body, version.managed, version.resource_version)
+        objects.setdefault(resource, {})[key] = shown
     return objects
 
 

@@ -59,7 +59,7 @@ def nearest_good_run(model: Model, name: str, schedule: Sequence[Step], failing:
             continue
         if not by_state:
             return run
-        size = len(differences(failing.state, run.world.state))
+        size = len(differences(failing.state, run.world.state, model.ignored))
         if best is None or size < least:
             best, least = run, size
     return best
@@ -89,6 +89,7 @@ def _continued(
     world, taken = walk.world, len(walk.schedule)
     if name in walk.violations or not is_quiescent(model, world, model.steps(world)):
         return None, taken
-    if name == BuiltIn.DIVERGED and walk.cost and (baseline is None or final_form(world) not in baseline):
+    is_compared = name == BuiltIn.DIVERGED and walk.cost
+    if is_compared and (baseline is None or final_form(world, model.ignored) not in baseline):
         return None, taken
     return GoodRun(tuple(walk.schedule), world, len(prefix)), taken

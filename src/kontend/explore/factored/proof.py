@@ -295,7 +295,7 @@ class Prover:
         show_settling(ways)
 
     def _judge_final(self, world: World) -> None:
-        form, holds = final_form(world), self._judge.holds(world)
+        form, holds = final_form(world, self._model.ignored), self._judge.holds(world)
         if not all(holds[position] for position in self._eventually):
             raise Unprovable
         if form not in self._proof.final_states:

@@ -26,6 +26,7 @@ from kontend.explore.model.reconciles import Reconciles
 from kontend.explore.model.similarity import Similarity
 from kontend.explore.model.state.budget import Budget
 from kontend.explore.model.state.canonical import masked_digest
+from kontend.explore.model.state.ignored import Ignored
 from kontend.explore.model.state.key import sum_of
 from kontend.explore.model.state.process import ENOUGH_BUGS, InFlight
 from kontend.explore.model.state.world import World
@@ -51,6 +52,8 @@ class Model:
         self.scenario = scenario
         cluster = checked_cluster(scenario)
         self._initial = cluster.state
+        #: The fields in which final states may differ.
+        self.ignored = Ignored.of(scenario.ignore, scenario.line)
         self.knowledge = knowledge or first_knowledge(scenario, cluster)
         self.layout = layout = Layout(scenario, cluster, self.knowledge)
         self.names, self.programs = layout.names, layout.programs

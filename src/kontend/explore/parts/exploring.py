@@ -285,7 +285,7 @@ class _Whole:
             raise NotIndependent
         for chosen in _combinations([part.finals for part in self._parts]):
             schedule, world = self._one_after_the_other(final.schedule for final in chosen)
-            form = final_form(world)
+            form = final_form(world, self._model.ignored)
             times, unperturbed = 1, True
             for final in chosen:
                 times *= final.reached.times

@@ -15,6 +15,7 @@ import orjson
 from kontend.cluster.state import State
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.canonical import generated_names
+from kontend.explore.model.state.ignored import Ignored
 from kontend.explore.model.state.world import World
 from kontend.explore.program.masking import masked
 from kontend.explore.reduction.macro_step import MacroStep
@@ -38,15 +39,17 @@ class HurriedSteps:
         return macros
 
 
-def harmless(final_states: Mapping[bytes, State], settled: Iterable[State]) -> frozenset[bytes]:
+def harmless(final_states: Mapping[bytes, State], settled: Iterable[State], ignored: Ignored) -> frozenset[bytes]:
     """Of some final states by canonical form, those that differ from a settled one in no spec of a common object."""
-    patient = [_specs(state) for state in settled] if final_states else []
+    patient = [_specs(state, ignored) for state in settled] if final_states else []
     return frozenset(
-        form for form, state in final_states.items() if any(_agree(_specs(state), expected) for expected in patient)
+        form
+        for form, state in final_states.items()
+        if any(_agree(_specs(state, ignored), expected) for expected in patient)
     )
 
 
-def _specs(state: State) -> dict[tuple[str, str, str], bytes]:
+def _specs(state: State, ignored: Ignored) -> dict[tuple[str, str, str], bytes]:
     """The specs of all objects with names of their own: one that was made up may stand for another one elsewhere."""
     specs = {}
     generated = generated_names(state)
@@ -56,7 +59,9 @@ def _specs(state: State) -> dict[tuple[str, str, str], bytes]:
             if name in generated or masked(name) != name:
                 continue
             content = {
-                name: value for name, value in orjson.loads(version.body).items() if name not in ("metadata", "status")
+                name: value
+                for name, value in orjson.loads(ignored.without(version.body)).items()
+                if name not in ("metadata", "status")
             }
             specs[resource, key[0], key[1]] = masked(orjson.dumps(content, option=orjson.OPT_SORT_KEYS))
     return specs

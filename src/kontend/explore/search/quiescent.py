@@ -55,7 +55,7 @@ class QuiescentStates:
         form = self._canonical.get(objects)
         if form is None:
             world = self.world(number)
-            form = self._canonical[objects] = final_form(world)
+            form = self._canonical[objects] = final_form(world, self._model.ignored)
             if form not in self._final:
                 self._final[form] = (number, world.state)
                 for leak in self.leaks.of(world.state):
@@ -87,7 +87,7 @@ class QuiescentStates:
     def unperturbed(self) -> frozenset[bytes]:
         """The canonical forms of the final states that unperturbed runs reach, or that count as such."""
         unperturbed = {form: state for form, (number, state) in self._final.items() if self._graph.costs[number] == 0}
-        return harmless(self._hurried, unperturbed.values()).union(unperturbed)
+        return harmless(self._hurried, unperturbed.values(), self._model.ignored).union(unperturbed)
 
     def clusters(self) -> dict[bytes, State]:
         """The final states by canonical form."""

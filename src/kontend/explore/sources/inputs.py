@@ -1,4 +1,4 @@
-"""Inputs of an exploration from files: definitions, objects and actions beside those that a scenario has.
+"""Inputs of an exploration beside its scenario: definitions, objects, actions, and fields that are ignored.
 
 They are plain JSON, so that a trace can carry them: a violation that was found with them replays without the files.
 """
@@ -6,7 +6,7 @@ They are plain JSON, so that a trace can carry them: a violation that was found 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +19,19 @@ from kontend.kube.meta.names import kind_of
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Definitions are added to those of a scenario; objects and actions take the place of the scenario's."""
+    """Definitions and ignored fields are added to those of a scenario; objects and actions replace its own."""
 
     crds: Sequence[Mapping[str, Any]] = ()
     objects: Sequence[Mapping[str, Any]] = ()
     actions: Sequence[Mapping[str, Any]] = ()
+    ignore: Sequence[str] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.crds or self.objects or self.actions)
+        return any(getattr(self, name) for name in _names())
 
     def to_json(self) -> dict[str, Any]:
         """The inputs as JSON; those that are absent are left out."""
-        return {name: list(value) for name in ("crds", "objects", "actions") if (value := getattr(self, name))}
+        return {name: list(value) for name in _names() if (value := getattr(self, name))}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any] | None) -> Inputs:
@@ -41,8 +42,8 @@ class Inputs:
         """
         given = document or {}
         for name, value in given.items():
-            if name not in ("crds", "objects", "actions") or not isinstance(value, (list, tuple)):
-                raise BadScenario(f"{name}: expected lists of crds, objects and actions")
+            if name not in _names() or not isinstance(value, (list, tuple)):
+                raise BadScenario(f"{name}: expected lists of {', '.join(_names())}")
         return cls(**{name: tuple(value) for name, value in given.items()})
 
     @property
@@ -62,16 +63,25 @@ class Inputs:
         if self.actions:
             objects = changes.get("objects", scenario.objects)
             changes["actions"] = actions_of(self.actions, "actions", objects)
+        if self.ignore:
+            changes["ignore"] = [*scenario.ignore, *self.ignore]
         return replace(scenario, **changes) if changes else scenario
 
 
-def read_inputs(crds: Iterable[Path], objects: Iterable[Path], actions: Iterable[Path]) -> Inputs:
+def _names() -> list[str]:
+    return [each.name for each in fields(Inputs)]
+
+
+def read_inputs(
+    crds: Iterable[Path], objects: Iterable[Path], actions: Iterable[Path], ignore: Iterable[str] = ()
+) -> Inputs:
     """Inputs from YAML and JSON files, and from directories of them. Raises :class:`BadScenario`."""
     try:
         return Inputs(
             tuple(manifest.obj for manifest in read_definitions(crds)),
             tuple(manifest.obj for manifest in read(objects)),
             tuple(read_actions(actions)),
+            tuple(ignore),
         )
     except BadManifest as error:
         raise BadScenario(str(error)) from error

@@ -19,6 +19,7 @@ import xxhash
 
 from kontend.cluster.state import State, Version
 from kontend.explore.model.state.collection import lasting_objects
+from kontend.explore.model.state.ignored import NOTHING, Ignored
 from kontend.explore.model.state.world import World
 from kontend.explore.program.identities import IDENTITIES, TIMES, VERSIONS, issued_identities
 from kontend.explore.program.masking import masked, relative_body
@@ -32,13 +33,13 @@ _WORD: Final = rb"(?<![0-9A-Za-z])%s(?![0-9A-Za-z])"
 _WORDS: Final = re.compile(_WORD % rb"[0-9a-f]{4}")
 
 
-def canonical_cluster(state: State, identities: Iterable[str] = ()) -> bytes:
+def canonical_cluster(state: State, identities: Iterable[str] = (), ignored: Ignored = NOTHING) -> bytes:
     """128 bits for a cluster up to renaming, without generations, managed fields and what a garbage collector deletes.
 
     ``identities`` were handed out on the way: parts of them, which code may have cut off, are made up, too.
     """
     lines = [
-        f"{resource} {Key(*key)} ".encode() + relative_body(version.body)
+        f"{resource} {Key(*key)} ".encode() + relative_body(ignored.without(version.body))
         for resource, key, version in lasting_objects(state)
     ]
     names = generated_names(state)
@@ -46,9 +47,9 @@ def canonical_cluster(state: State, identities: Iterable[str] = ()) -> bytes:
     return xxhash.xxh3_128_digest(canonical_form(lines, names))
 
 
-def final_form(world: World) -> bytes:
+def final_form(world: World, ignored: Ignored) -> bytes:
     """The canonical form of the cluster of a state."""
-    return canonical_cluster(world.state, issued_identities(world.issued.items()))
+    return canonical_cluster(world.state, issued_identities(world.issued.items()), ignored)
 
 
 def _parts(lines: Iterable[bytes], identities: Iterable[str]) -> set[bytes]:

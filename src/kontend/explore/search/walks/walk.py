@@ -92,7 +92,9 @@ class Walk:
         for prop in self.model.scenario.properties:
             if prop.mode == "eventually" and not holds[self.judge.positions[prop.name]]:
                 self._note([built_in.not_eventually(prop.name)])
-        if self._baseline is not None and self.cost and final_form(self.world) not in self._baseline:
+        if self._baseline is None or not self.cost:
+            return
+        if final_form(self.world, self.model.ignored) not in self._baseline:
             self._note([built_in.diverged()])
 
     def _note(self, findings: Iterable[Finding]) -> None:

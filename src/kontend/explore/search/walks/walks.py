@@ -137,7 +137,7 @@ class Walks:
             steps = model.steps(walk.world)
             if is_quiescent(model, walk.world, steps):
                 walk.end()
-                form = final_form(walk.world)
+                form = final_form(walk.world, model.ignored)
                 self._final.setdefault(form, walk.world.state)
                 self._ends[form] += 1
                 return ""
