@@ -302,7 +302,7 @@ def test_objects_with_made_up_names_are_compared_by_their_content() -> None:
                 world = model.next(world, steps[0]).world
         ends.append(world.state)
     assert ends[0].resource_version == ends[1].resource_version
-    assert differences(*ends) == ()
+    assert differences(ends[0], ends[1]) == ()
 
 
 class Leaves(Controller):

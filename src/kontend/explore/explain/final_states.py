@@ -50,7 +50,8 @@ def differences(got: State, expected: State, ignored: Ignored = NOTHING) -> tupl
 def _pairs(left: _Objects, right: _Objects) -> Iterator[_Pair]:
     """Objects of the two states that stand for each other; alone where there is no other."""
     for resource in sorted({*left, *right}):
-        ours, theirs = left.get(resource, {}), right.get(resource, {})
+        # Copies, because those that have a partner are taken out.
+        ours, theirs = dict(left.get(resource, {})), dict(right.get(resource, {}))
         common = sorted(ours.keys() & theirs.keys())
         for key in common:
             # Names that were made up depend on the order of creation: equal ones say nothing.
@@ -58,10 +59,10 @@ def _pairs(left: _Objects, right: _Objects) -> Iterator[_Pair]:
                 yield object_name(content_of(theirs[key])), ours.pop(key), theirs.pop(key)
         for key in sorted(theirs):
             partners = [other for other in sorted(ours) if _alike(other, ours[other], key, theirs[key])]
-            wanted = bool(partners) and _is_referred_to(expected, key)
+            wanted = bool(partners) and _is_referred_to(right, key)
             # One that nothing refers to is left over, however much it looks like the other.
             ranks = {
-                other: (_is_referred_to(got, other) != wanted, _distance(ours[other], theirs[key]), other != key)
+                other: (_is_referred_to(left, other) != wanted, _distance(ours[other], theirs[key]), other != key)
                 for other in partners
             }
             partner = min(partners, key=lambda other: ranks[other], default=None)
@@ -93,15 +94,10 @@ def _alike(one: Key, version: Version, other: Key, wanted: Version) -> bool:
     )
 
 
-def _is_referred_to(state: State, key: Key) -> bool:
+def _is_referred_to(state: _Objects, key: Key) -> bool:
     """Another object of a state has the name of an object in a field."""
     name = orjson.dumps(key.name)
-    return any(
-        name in version.body
-        for resource in state.kinds
-        for other, version in state.objects(resource).items()
-        if other != key
-    )
+    return any(name in version.body for objects in state.values() for other, version in objects.items() if other != key)
 
 
 def _distance(one: Version, other: Version) -> int:
