@@ -21,6 +21,13 @@ from kontend.runtime.controller import Controller, Request
 
 HERE = Path(__file__).name
 NAMES = ("red", "green", "blue")
+COLORS = {"red", "green", "blue"}
+
+
+class Palette:
+    """Has a set."""
+
+    colors = frozenset(NAMES)
 
 
 def _loop() -> list[str]:
@@ -70,6 +77,37 @@ def _generator() -> str:
 
 def _enumerated() -> dict[str, int]:
     return {name: number for number, name in enumerate({"red", "green"})}
+
+
+def _of_the_module() -> str:
+    return ",".join(COLORS)
+
+
+def _of_a_class() -> str:
+    return ",".join(Palette.colors)
+
+
+def _mapped() -> str:
+    return ",".join(map(str.upper, {"red", "green"}))
+
+
+def _keys() -> str:
+    return ",".join(dict.fromkeys(NAMES).keys() - {"red"})
+
+
+def _extended() -> list[str]:
+    names = ["white"]
+    names.extend(COLORS)
+    return names
+
+
+def _members() -> bool:
+    return "red" in COLORS and sum(map(len, COLORS)) > 3 and "red" in Palette.colors
+
+
+def _shadowed() -> str:
+    COLORS = ("red", "green")
+    return ",".join(COLORS)
 
 
 def _sorted() -> list[str]:
@@ -136,9 +174,19 @@ def _calling(function: Callable[..., Any]) -> Controller:
 
 ORDERED = [
     _loop, _comprehension, _converted, _joined, _variable, _method, _starred, _popped, _next, _generator, _enumerated,
-    _decorated,
+    _decorated, _of_the_module, _of_a_class, _mapped, _keys, _extended,
 ]  # fmt: skip
-ORDERLESS = [_sorted, _counted, _contained, _smallest, _sorted_comprehension, _reassigned, _parameter]
+ORDERLESS = [
+    _members,
+    _shadowed,
+    _sorted,
+    _counted,
+    _contained,
+    _smallest,
+    _sorted_comprehension,
+    _reassigned,
+    _parameter,
+]
 
 
 @pytest.mark.parametrize("function", ORDERED)
@@ -173,6 +221,22 @@ class Indirect(Controller):
 
 def _helper() -> list[str]:
     return _loop()
+
+
+class Labels(Controller):
+    """Joins a set of its own."""
+
+    kind = KIND
+    labels = frozenset(NAMES)
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Join it."""
+        await api.get(self.kind, request)
+        ",".join(self.labels)
+
+
+def test_a_set_of_the_controller_is_looked_at() -> None:
+    assert "depends on the order of a set" in nondeterminism(Labels())
 
 
 def test_functions_that_the_controller_calls_are_read_too() -> None:
