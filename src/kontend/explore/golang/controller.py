@@ -68,7 +68,7 @@ class GoController(ForeignController):
 
     @property
     def externals(self) -> Mapping[str, Any]:
-        """What is declared with ``kontend.External``."""
+        """The things outside of the cluster that Go code declares with ``kontend.External``."""
         return self._process.externals
 
     def called(self, name: str, state: Any, call: Any) -> ExternalAnswer:
