@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kontend.cluster.state import Change
-from kontend.explanation.fix import Fix
+from kontend.explanation.fix import Fix, Language, language_of
 from kontend.explanation.python.statements import calls_at, is_given
 from kontend.explanation.remedies import Remedy
 from kontend.explore.explain.causes.given_patches import is_given_whole
@@ -82,7 +82,7 @@ def _locked_patch(part: Part, call: Call, path: Path, *, guarded: bool, whole: b
         return Fix(Remedy.LOCK_PATCH, part.line, notes=frozenset(notes | {"guard"}))
     if calls.keys() & _WHOLE or (whole and "merge_from" not in calls):
         return Fix(Remedy.LOCK_WHOLE_PATCH, part.line, notes=frozenset(notes))
-    if "merge_from" not in calls:
+    if "merge_from" not in calls and language_of(part.line) is Language.PYTHON:
         notes.add("anywhere")
     return Fix(Remedy.LOCK_PATCH, part.line, notes=frozenset(notes))
 
