@@ -189,6 +189,24 @@ def test_the_explorer_and_live_read_the_same_actions(tmp_path: Path) -> None:
     assert explored.get(KIND, "w")["status"] == lived.get(KIND, "w")["status"]
 
 
+def test_properties_in_cel_are_judged_beside_the_built_in_ones(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A violation of one replays without its file."""
+    (project / "objects.yaml").write_text(yaml.safe_dump(widget("a", size=1)))
+    properties = project / "properties.yaml"
+    properties.write_text(yaml.safe_dump([{"never": "object.status.size == 1", "kind": KIND, "name": "no size"}]))
+    options = ["--objects", "objects.yaml", "--faults", "0", "--concurrent", "1", "--one-process"]
+    assert main(["explore", "depot.widgets", *options]) == 0
+    capsys.readouterr()
+    assert main(["explore", "depot.widgets", *options, "--properties", "properties.yaml"]) == 1
+    assert "no size: violated" in capsys.readouterr().out
+    (archive,) = (project / "failures").glob("no-size-*.zip")
+    properties.unlink()
+    assert main(["replay", str(archive)]) == 1
+    assert "reproduced: no size" in capsys.readouterr().out
+
+
 def test_objects_and_actions_take_the_place_of_a_scenarios(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An object alone among the actions is applied: changed where it exists, else created."""
     (project / "objects.yaml").write_text(yaml.safe_dump(widget("mine", size=1)))
@@ -255,6 +273,7 @@ def test_the_schema_of_a_given_definition_is_used(project: Path, capsys: pytest.
         ("--crds", "apiVersion: v1\nkind: ConfigMap\n", "there is no CustomResourceDefinition in it"),
         ("--objects", "a: [", "not YAML"),
         ("--objects", "- 1\n", "expected an object with apiVersion and kind"),
+        ("--properties", "- {sometime: 'true'}\n", "expected always, never, eventually or sometimes"),
         ("--actions", "- remove: {}\n", "no action is called remove; there are: create, patch, update, apply, delete"),
         ("--actions", "- update: {kind: W}\n  subresource: status\n", "only patch: takes a subresource"),
         ("--actions", "- update: {kind: Widget}\n", "an action needs an object with a name"),

@@ -66,6 +66,7 @@ def add_options(parser: Parser) -> None:
             "actions of the user, instead of those of the scenario: a list of create:, patch:, update:, apply: "
             "and delete:",
         ),
+        ("properties", "properties in CEL, beside those of the scenario: a list such as - {always: CEL, name: NAME}"),
     ):
         text = f"a YAML file or directory of {what} (repeatable)"
         add(f"--{name}", action="append", type=Path, default=[], metavar="PATH", help=text)
@@ -83,7 +84,7 @@ def find_targets(options: Namespace) -> dict[str, Target]:
     if not options.targets and not options.go:
         raise UsageError("name a TARGET, or a Go package with --go")
     with usage_errors(BadScenario, BadFile):
-        inputs = read_inputs(options.crds, options.objects, options.actions, options.ignore)
+        inputs = read_inputs(options.crds, options.objects, options.actions, options.ignore, options.properties)
         targets = [target for text in options.targets for target in _find(text, inputs)]
         for text in options.go:
             targets += _go_targets(text, inputs, options.scenario)

@@ -70,6 +70,7 @@ def generated_scenario(
         crds=list(crds.values()),
         objects=objects,
         actions=_actions(objects, given, line),
+        properties=given.properties_of(objects),
         bounds=Bounds(lag=1, concurrent=2, states=_STATES, line=line),
         name=GENERATED,
         line=line,

@@ -1,17 +1,19 @@
-"""Inputs of an exploration beside its scenario: definitions, objects, actions, and fields that are ignored.
+"""Inputs of an exploration beside its scenario: definitions, objects, actions, properties, and fields that are ignored.
 
 They are plain JSON, so that a trace can carry them: a violation that was found with them replays without the files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from kontend.cluster.startup.manifests import BadManifest, read, read_definitions
+from kontend.cluster.startup.manifests import BadManifest, documents_in, read, read_definitions
 from kontend.explore.problems import BadScenario
+from kontend.explore.properties.expressions import property_of
+from kontend.explore.properties.property import Property
 from kontend.explore.scenario import Scenario
 from kontend.explore.sources.action_documents import actions_of, read_actions
 from kontend.kube.meta.names import kind_of
@@ -19,12 +21,14 @@ from kontend.kube.meta.names import kind_of
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Definitions and ignored fields are added to those of a scenario; objects and actions replace its own."""
+    """Definitions, properties and ignored fields are added to a scenario; objects and actions replace its own."""
 
     crds: Sequence[Mapping[str, Any]] = ()
     objects: Sequence[Mapping[str, Any]] = ()
     actions: Sequence[Mapping[str, Any]] = ()
     ignore: Sequence[str] = ()
+    #: Properties in CEL.
+    properties: Sequence[Mapping[str, Any]] = ()
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) for name in _names())
@@ -52,6 +56,11 @@ class Inputs:
         acted = [action.kind for action in actions_of(self.actions, "actions")]
         return list(dict.fromkeys([*(str(kind_of(obj)) for obj in self.objects), *acted]))
 
+    def properties_of(self, objects: Iterable[Any]) -> list[Property]:
+        """The properties; ``objects`` in them has the kinds of these objects, and those that they name."""
+        kinds = tuple(dict.fromkeys([*(str(kind_of(obj)) for obj in objects if isinstance(obj, Mapping)), *self.kinds]))
+        return [property_of(item, f"properties[{at}]", kinds) for at, item in enumerate(self.properties)]
+
     def applied(self, scenario: Scenario) -> Scenario:
         """A scenario with these inputs."""
         changes: dict[str, Any] = {}
@@ -65,6 +74,9 @@ class Inputs:
             changes["actions"] = actions_of(self.actions, "actions", objects)
         if self.ignore:
             changes["ignore"] = [*scenario.ignore, *self.ignore]
+        if self.properties:
+            objects = changes.get("objects", scenario.objects)
+            changes["properties"] = [*scenario.properties, *self.properties_of(objects)]
         return replace(scenario, **changes) if changes else scenario
 
 
@@ -73,7 +85,11 @@ def _names() -> list[str]:
 
 
 def read_inputs(
-    crds: Iterable[Path], objects: Iterable[Path], actions: Iterable[Path], ignore: Iterable[str] = ()
+    crds: Iterable[Path],
+    objects: Iterable[Path],
+    actions: Iterable[Path],
+    ignore: Iterable[str] = (),
+    properties: Iterable[Path] = (),
 ) -> Inputs:
     """Inputs from YAML and JSON files, and from directories of them. Raises :class:`BadScenario`."""
     try:
@@ -82,9 +98,18 @@ def read_inputs(
             tuple(manifest.obj for manifest in read(objects)),
             tuple(read_actions(actions)),
             tuple(ignore),
+            tuple(_read_properties(properties)),
         )
     except BadManifest as error:
         raise BadScenario(str(error)) from error
+
+
+def _read_properties(paths: Iterable[Path]) -> Iterator[Mapping[str, Any]]:
+    for path in paths:
+        for where, value in documents_in(path):
+            for item in value if isinstance(value, list) else [value]:
+                property_of(item, where)  # a mistake is reported with its file
+                yield item
 
 
 def _name(crd: Any) -> Any:
