@@ -13,6 +13,7 @@ from kontend.explore.deepening import deepened, deeper
 from kontend.explore.explain.baselines import several_baselines
 from kontend.explore.explain.explanation import Origin, explainer
 from kontend.explore.model.model import Model
+from kontend.explore.order_of_uids import told_apart_by
 from kontend.explore.other_orders import FreshProcess
 from kontend.explore.parts.exploring import explored_in_parts
 from kontend.explore.problems import BadScenario, not_among
@@ -188,6 +189,9 @@ def _explored(
             break
     if not verdict.violations:
         fresh.check((program for model in models for program in model.programs), verdict.states)
+    if verdict.ok and (names := told_apart_by(program for model in models[-1:] for program in model.programs)):
+        verdict.exhausted, verdict.certain = False, -1
+        verdict.stopped = f"{' and '.join(names)} would do something else with other uids, and one choice was explored"
     verdict.violations += _found_by_comparing(scenario)
     verdict.jobs = options.jobs
     verdict.explain = explainer(scenario, origin)
