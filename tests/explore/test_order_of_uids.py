@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from explore.widgets import CRD, KIND, WIDGET
+from explore.widgets import CRD, KIND, WIDGET, LockedWidgets
 from kontend import Api, Controller, Guards, Request
 from kontend.explore import Bounds, Scenario, check
 from kontend.explore.order_of_uids import mirrored
@@ -62,6 +62,11 @@ def test_code_that_orders_or_cuts_uids_is_not_said_to_hold(cls: type[_Leads]) ->
 
 def test_code_that_compares_uids_for_equality_holds() -> None:
     assert check(_scenario(_ByName()))
+
+
+def test_a_generated_uuid_that_is_stored_and_read_again_holds() -> None:
+    scenario = Scenario([LockedWidgets()], crds=[CRD], objects=[WIDGET], bounds=Bounds(lag=0, faults=0))
+    assert check(scenario)
 
 
 def test_mirrored_uids_have_the_other_order() -> None:

@@ -91,6 +91,15 @@ def unbind(data: bytes, uuids: tuple[str, ...]) -> bytes:
     return data
 
 
+def is_token(uuid: str) -> bool:
+    """Reports whether a uuid stands for one that a run has generated.
+
+    >>> is_token("7a7a7a7a-0000-4000-8000-000000000001")
+    True
+    """
+    return uuid.startswith(_UUID)
+
+
 def uuids_in(calls: tuple[Call, ...], done: Done | None) -> int:
     """The number of generated uuids that a run hands on, in calls or in its memory.
 
