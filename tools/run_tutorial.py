@@ -60,6 +60,7 @@ def _output(command: str, directory: Path) -> str:
     """The output of a command in a shell; the tools are those of this environment."""
     tools = str(Path(sys.executable).parent)
     environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1", "COLUMNS": "120"}
+    environment["KONTEND_CACHE"] = str(directory / ".cache")
     environment.pop("PYTEST_ADDOPTS", None)
     ran = subprocess.run(
         ["bash", "-c", command],

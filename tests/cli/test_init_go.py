@@ -74,7 +74,10 @@ def test_a_package_without_controllers_is_refused(tmp_path: Path) -> None:
         run(["--go", str(tmp_path)])
 
 
-def test_the_written_test_can_be_explored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_written_test_can_be_explored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KONTEND_CACHE", str(tmp_path / "cache"))
 
     if shutil.which("go") is None:
         pytest.skip("there is no command go")

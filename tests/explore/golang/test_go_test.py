@@ -27,7 +27,15 @@ def project(operators: Path, tmp_path: Path) -> Path:
 
 def _go(project: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "GOFLAGS": "-mod=mod", "GOWORK": "off", **variables}
+    cache = str(project.parent / "cache")
+    environment = {
+        **os.environ,
+        "PATH": path,
+        "KONTEND_CACHE": cache,
+        "GOFLAGS": "-mod=mod",
+        "GOWORK": "off",
+        **variables,
+    }
     return subprocess.run(["go", *arguments], cwd=project, env=environment, capture_output=True, text=True, check=False)
 
 

@@ -33,6 +33,8 @@ _NAMED: Final = "TestExplore.*"
 _PATIENCE: Final = 120
 #: The variable that tells other processes that a binary is built; the hash of the directory follows.
 _BUILT: Final = "KONTEND_GO_BUILT_"
+#: The variable that names the directory for builds; that of the user's caches by default.
+_CACHE: Final = "KONTEND_CACHE"
 
 
 def go_tests(directory: Path, names: tuple[str, ...] = ()) -> list[GoTest]:
@@ -68,10 +70,9 @@ def go_tests(directory: Path, names: tuple[str, ...] = ()) -> list[GoTest]:
 
 def _place(directory: Path) -> Path:
     """The directory for the build of a package: the same each time, so that Go's cache knows what was built."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    base = Path(cache) if cache else Path.home() / ".cache"
-    digest = hashlib.sha256(str(directory).encode()).hexdigest()[:16]
-    place = base / "kontend" / "go" / digest
+    given, cache = os.environ.get(_CACHE), os.environ.get("XDG_CACHE_HOME")
+    base = Path(given) if given else (Path(cache) if cache else Path.home() / ".cache") / "kontend"
+    place = base / "go" / hashlib.sha256(str(directory).encode()).hexdigest()[:16]
     place.mkdir(parents=True, exist_ok=True)
     return place
 
