@@ -189,6 +189,13 @@ def test_the_explorer_and_live_read_the_same_actions(tmp_path: Path) -> None:
     assert explored.get(KIND, "w")["status"] == lived.get(KIND, "w")["status"]
 
 
+@pytest.mark.usefixtures("project")
+def test_fields_that_are_ignored_are_ignored_in_a_generated_scenario(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--faults", "0", "--concurrent", "1", "--one-process", "--ignore", "Widget.status.size"]
+    main(["explore", "depot.widgets", *options])
+    assert "final states may differ in" in capsys.readouterr().out
+
+
 def test_properties_in_cel_are_judged_beside_the_built_in_ones(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,6 +71,7 @@ def generated_scenario(
         objects=objects,
         actions=_actions(objects, given, line),
         properties=given.properties_of(objects),
+        ignore=list(given.ignore),
         bounds=Bounds(lag=1, concurrent=2, states=_STATES, line=line),
         name=GENERATED,
         line=line,
