@@ -135,6 +135,16 @@ def test_a_loop_without_end_is_stopped_with_its_line(monkeypatch: pytest.MonkeyP
         check(scenario(forever))
 
 
+def test_an_interruption_of_a_long_computation_names_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outside, "IMPATIENT", 0.0)
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(BadScenario, match=r"test_outside.py:\d+: widgets: the reconcile was interrupted while it"):
+        check(scenario(interrupted))
+
+
 def test_a_wait_without_end_is_stopped_with_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outside, "LONGEST_WAIT", 0.05)
     monkeypatch.setattr(outside, "_BUSY", 1.0)

@@ -58,6 +58,10 @@ class Unsupported(BaseException):
     """A reconcile used something that cannot be explored. Not an ``Exception``, so that user code does not catch it."""
 
 
+class Interrupted(Unsupported):
+    """Somebody ended a reconcile by hand: it is not made again to find out why it stopped."""
+
+
 class ReconcileLoop(asyncio.AbstractEventLoop):
     """Runs the tasks of one reconcile until all of them wait for API calls."""
 

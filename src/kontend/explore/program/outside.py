@@ -19,10 +19,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from traceback import walk_tb
 from types import FrameType
 from typing import Any, Final, NamedTuple
 
-from kontend.explore.program.event_loop import ReconcileLoop, Unsupported
+from kontend.explore.program.event_loop import Interrupted, ReconcileLoop, Unsupported
 from kontend.explore.program.user_code import UserCode
 from kontend.runtime.source_location import SourceLocation
 
@@ -57,6 +58,8 @@ _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEN
 _SLEEP: Final = "time.sleep"
 #: Seconds of processor time between two moments at which a reconcile waits for a call.
 LONGEST: Final = 10.0
+#: Seconds of processor time after which an interruption is about the reconcile, not about the search.
+IMPATIENT: Final = 1.0
 #: Seconds between them in which it uses next to no processor time.
 LONGEST_WAIT: Final = 30.0
 #: The share of its time that a process uses at least while it is at work.
@@ -122,6 +125,15 @@ def confined(loop: ReconcileLoop, code: UserCode, name: str) -> Iterator[None]:
         signal.setitimer(timer.timer, seconds, seconds)
     try:
         yield
+    except KeyboardInterrupt as interrupt:
+        if time.process_time() - local.run.begin < IMPATIENT:
+            raise
+        # Somebody who waits for a loop that never ends wants to know where it is.
+        frames = [frame for frame, _ in walk_tb(interrupt.__traceback__)]
+        line = local.run.line(frames[-1])
+        where = f"{line.short}: " if line is not None else ""
+        what = "was interrupted while it computed without waiting for a call; does a loop in it never end?"
+        raise Interrupted(f"{where}{name}: the reconcile {what}") from None
     finally:
         for timer in timers:
             signal.setitimer(timer.timer, 0)

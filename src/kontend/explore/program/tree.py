@@ -16,7 +16,7 @@ import xxhash
 
 from kontend.explore.program.determinism import Determinism, WatchedPaths
 from kontend.explore.program.driven import DrivenRun, Exchange, Start, Strayed
-from kontend.explore.program.event_loop import Unsupported
+from kontend.explore.program.event_loop import Interrupted, Unsupported
 from kontend.explore.program.failures import is_same_course, with_other_codes
 from kontend.explore.program.foreign import ForeignController
 from kontend.explore.program.identities import VERSIONS
@@ -205,6 +205,8 @@ class Program:
             twins = waiting or Twins.started(lambda mirrors: self._started(exchanges[:-1], start, mirrors=mirrors))
         except (Strayed, BadController):
             return None
+        except Interrupted:
+            raise
         except Unsupported:
             self._suspended.give_up()  # it may be others that wait, with a lock
             return None
@@ -215,6 +217,9 @@ class Program:
             progress = twins.progress()
         except (Strayed, BadController):
             pass
+        except Interrupted:
+            twins.close()
+            raise
         except Unsupported:
             twins.close()
             self._suspended.give_up()
