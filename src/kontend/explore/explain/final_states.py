@@ -16,7 +16,7 @@ from kontend.cluster.state import State, Version
 from kontend.explore.explain.fields import changed_paths, content_of, field_changes, object_name
 from kontend.explore.model.state.collection import lasting_objects
 from kontend.explore.model.state.ignored import NOTHING, Ignored
-from kontend.explore.program.identities import IDENTITIES, VERSIONS
+from kontend.explore.program.identities import DERIVED_UUIDS, IDENTITIES, VERSIONS
 from kontend.explore.program.masking import relative_body
 from kontend.kube.meta.names import Key
 from kontend.report.document import Difference
@@ -135,7 +135,7 @@ class _Names:
             # All at once: two objects may have each other's names.
             names = re.compile(b"|".join(map(re.escape, self._renamed)))
             body = names.sub(lambda match: self._renamed[match[0]], body)
-        obj: dict[str, Any] = orjson.loads(IDENTITIES.sub(self._name, body))
+        obj: dict[str, Any] = orjson.loads(DERIVED_UUIDS.sub(self._name, IDENTITIES.sub(self._name, body)))
         metadata = obj["metadata"]
         for name in ("creationTimestamp", "uid") + (("name",) if metadata.get("generateName") else ()):
             metadata.pop(name, None)

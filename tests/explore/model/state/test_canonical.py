@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
+from uuid import UUID, uuid5
 
 import pytest
 from hypothesis import given, settings
@@ -34,6 +35,17 @@ def _form(*, generation: int = 1, status: dict[str, Any] | None = None, data: st
 
 def test_generations_do_not_count() -> None:
     assert _form(generation=1) == _form(generation=5)
+
+
+def test_uuids_made_from_a_generated_one_count_by_their_places() -> None:
+    """The ids of two tasks of a plan differ with the id of the plan; two tasks with one id are another state."""
+
+    def plan(number: int, *tasks: str) -> bytes:
+        identity = UUID(f"{number:08x}-0000-4000-b000-{number:012x}")
+        return _form(data=" ".join(map(str, [identity, *(uuid5(identity, task) for task in tasks)])))
+
+    assert plan(1, "a", "b") == plan(2, "a", "b")
+    assert plan(1, "a", "b") != plan(2, "a", "a")
 
 
 def test_content_counts() -> None:

@@ -21,7 +21,7 @@ from kontend.cluster.state import State, Version
 from kontend.explore.model.state.collection import lasting_objects
 from kontend.explore.model.state.ignored import NOTHING, Ignored
 from kontend.explore.model.state.world import World
-from kontend.explore.program.identities import IDENTITIES, TIMES, VERSIONS, issued_identities
+from kontend.explore.program.identities import DERIVED_UUIDS, IDENTITIES, TIMES, VERSIONS, issued_identities
 from kontend.explore.program.masking import masked, relative_body
 from kontend.kube.apply import managed_fields
 from kontend.kube.meta.names import Key
@@ -129,7 +129,9 @@ _Line = tuple[list[bytes], list[bytes]]
 @lru_cache(maxsize=10_000)
 def _line(line: bytes, made_up: bytes) -> _Line:
     """A line with all times the same; ``made_up`` is the pattern of names that are symbols, too."""
-    symbols = re.compile(b"|".join(filter(None, (IDENTITIES.pattern, VERSIONS.pattern, made_up))))
+    symbols = re.compile(
+        b"|".join(filter(None, (IDENTITIES.pattern, DERIVED_UUIDS.pattern, VERSIONS.pattern, made_up)))
+    )
     text = TIMES.sub(b"<time>", line)
     return symbols.split(text), symbols.findall(text)
 
