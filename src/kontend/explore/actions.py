@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from kontend.cluster.cluster import Cluster
 from kontend.explore.problems import BadScenario
 from kontend.kube.meta.names import Key, kind_of
 from kontend.runtime.source_location import SourceLocation, caller
 
+#: The user who takes the actions of a scenario: a person, where further writers are programs.
+USER: Final = "user"
 #: Says whether a user can act, given the cluster.
 Condition = Callable[[Cluster], bool]
 
@@ -23,7 +25,7 @@ Condition = Callable[[Cluster], bool]
 class Performance(Protocol):
     """Carries out an action on a cluster, as the field manager ``manager``."""
 
-    def __call__(self, cluster: Cluster, manager: str = "user") -> object:
+    def __call__(self, cluster: Cluster, manager: str = USER) -> object:
         """Carry it out."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kontend.cluster.startup.manifests import BadManifest, read, read_definitions
-from kontend.explore.actions import Action, Writer
+from kontend.explore.actions import USER, Action, Writer
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.property import Property
@@ -232,7 +232,7 @@ class Scenario:
 
     def everybody(self) -> list[Writer]:
         """All users, each with actions that are taken in their order."""
-        users = [Writer("user", self.actions)] if self.actions else []
+        users = [Writer(USER, self.actions)] if self.actions else []
         for user in self.writers:
             users += [user] if user.ordered else [Writer(user.name, [action]) for action in user.actions]
         return users

@@ -71,6 +71,22 @@ def test_taking_back_what_a_user_or_another_program_has_set_is_a_fight(who: str)
     assert violation.perturbations == 0
 
 
+CHILD = {
+    **CONFIG,
+    "metadata": {
+        **CONFIG["metadata"],
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}],
+    },
+}
+
+
+def test_a_person_who_edits_a_controlled_object_gives_way() -> None:
+    """Operators put their children back; a program that sets the same field goes on and on."""
+    changes = [update(CHILD, data={"replicas": "4"})]
+    assert explored(Holds(), [CHILD], actions=changes).ok
+    assert fights(explored(Holds(), [CHILD], writers=[Writer("autoscaler", changes)]))
+
+
 @pytest.mark.parametrize("field", ["ConfigMap.data.replicas", "ConfigMap.data", "ConfigMap"])
 def test_a_field_that_is_meant_to_be_held_is_no_fight(field: str) -> None:
     assert explored(Holds(), [CONFIG], actions=[update(CONFIG, data={"replicas": "4"})], enforced=[field]).ok

@@ -5,7 +5,8 @@ that was there before it: an operator that sets ``replicas`` on every reconcile 
 each user acts once, so everything settles; in a cluster the autoscaler writes again, and neither ever wins.
 
 Only a value that comes back counts. A controller that draws a conclusion from what a user wrote (a phase that moves on,
-a request that is clamped) answers it. Metadata do not count either: annotations ask for something once, and whoever did
+a request that is clamped) answers it. Nor does it count that a controller puts back what a person changed in an object
+that it controls: that is the correction of drift, which most operators promise, and a person gives way. Metadata do not count either: annotations ask for something once, and whoever did
 it takes them away.
 """
 
@@ -14,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from kontend.cluster.state import Change, State
+from kontend.cluster.state import Change, State, Version
+from kontend.explore.actions import USER
 from kontend.explore.properties.authors import author_of
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.overwrites import Element, Path, path_text
@@ -25,11 +27,18 @@ _METADATA: Final = "metadata"
 
 
 def fights(
-    before: State, writer: str, change: Change, users: Collection[str], enforced: Collection[str]
+    before: State,
+    writer: str,
+    change: Change,
+    users: Collection[str],
+    enforced: Collection[str],
+    *,
+    person: str = USER,
 ) -> Iterator[Fault]:
     """The first field in which a write takes back what one of the users has written.
 
-    ``enforced`` names fields that a controller is meant to hold, as ``Kind.path``.
+    ``enforced`` names fields that a controller is meant to hold, as ``Kind.path``. ``person`` is the user who is no
+    program.
     """
     old, new = change.old, change.new
     if old is None or new is None or not users:
@@ -39,7 +48,7 @@ def fights(
         if path[0] == _METADATA or _is_enforced(f"{kind}{path_text(path)}", enforced):
             continue
         author = author_of(old, path)
-        if author not in users:
+        if author not in users or (author == person and _is_controlled(old)):
             continue
         taken_back = _value(parsed(new.body), path)
         if taken_back is not _ABSENT and _before(before, change, path) == taken_back:
@@ -54,6 +63,12 @@ def fights(
                 path,
             )
             return
+
+
+def _is_controlled(version: Version) -> bool:
+    """A controller owns the object."""
+    owners = parsed(version.body)[_METADATA].get("ownerReferences") or ()
+    return any(owner.get("controller") for owner in owners)
 
 
 def _is_enforced(field: str, enforced: Collection[str]) -> bool:
