@@ -76,9 +76,9 @@ def _pairs(left: _Objects, right: _Objects) -> Iterator[_Pair]:
 
 
 def _lasting(state: State, ignored: Ignored) -> _Objects:
-    """The objects by resource that a garbage collector leaves alone, without the ignored fields."""
+    """The objects by resource without what is ignored."""
     objects: _Objects = {}
-    for resource, key, version in lasting_objects(state):
+    for resource, key, version in lasting_objects(state, garbage=not ignored.garbage):
         body = ignored.without(version.body)
         same = body is version.body
         shown = version if same else Version(body, version.managed, version.resource_version)

@@ -26,7 +26,7 @@ from kontend.explore.model.reconciles import Reconciles
 from kontend.explore.model.similarity import Similarity
 from kontend.explore.model.state.budget import Budget
 from kontend.explore.model.state.canonical import masked_digest
-from kontend.explore.model.state.ignored import Ignored
+from kontend.explore.model.state.ignored import NOTHING, Ignored
 from kontend.explore.model.state.key import sum_of
 from kontend.explore.model.state.process import ENOUGH_BUGS, InFlight
 from kontend.explore.model.state.world import World
@@ -75,6 +75,9 @@ class Model:
         """The model of a part: nothing happens but the requests and actions that belong to it."""
         model = copy(self)
         model.scenario = replace(self.scenario, properties=())
+        if self.scenario.properties:
+            # They are asked of the final states of the whole, where they may see what comparisons leave out.
+            model.ignored = NOTHING
         model.delivery = Delivery(self.layout, part.foreign)
         model._reads = Reads(self.layout, model.delivery)
         model.users = Users(self.layout, model.delivery, part.ends)

@@ -26,6 +26,7 @@ from kontend.explore.model.part import Coupled, Part
 from kontend.explore.model.settling.quiescence import is_quiescent
 from kontend.explore.model.settling.restless import restless
 from kontend.explore.model.state.canonical import final_form
+from kontend.explore.model.state.collection import holds_garbage
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import UNPERTURBED, Step
 from kontend.explore.parts.alike import Searched, can_be_alike, renamed_footprint, renaming_to
@@ -87,6 +88,11 @@ class Explored:
     footprint: Footprint
     #: It is like another part but for names, and was not searched itself.
     is_alike: bool = False
+
+    @property
+    def diverged(self) -> bool:
+        """A final state differs from those of unperturbed runs."""
+        return any(violation.property == BuiltIn.DIVERGED for violation in self.verdict.violations)
 
     @property
     def shows_at_the_end(self) -> bool:
@@ -238,6 +244,8 @@ class _Whole:
             raise NotIndependent
         if model.scenario.properties and any(part.may_not_end for part in parts):
             raise NotIndependent  # of runs without an end, too, is asked what holds in them eventually
+        if model.scenario.properties and any(part.diverged and _leaves_out(model, part) for part in parts):
+            raise NotIndependent  # perhaps only in that: parts that are asked about final states leave nothing out
         if sum(any(final.needs_fault for final in part.finals) for part in parts) > 1:
             raise NotIndependent
 
@@ -347,6 +355,11 @@ class _Whole:
 def _summed(columns: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The sums of numbers at the same position."""
     return tuple(map(sum, zip_longest(*columns, fillvalue=0)))
+
+
+def _leaves_out(model: Model, part: Explored) -> bool:
+    """Comparisons of the final states of a part may leave something out."""
+    return bool(model.ignored.fields) or any(holds_garbage(state) for state in part.verdict.final_states)
 
 
 def _combinations(finals: list[list[FinalState]]) -> Iterator[tuple[FinalState, ...]]:

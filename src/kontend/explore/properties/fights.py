@@ -6,8 +6,8 @@ each user acts once, so everything settles; in a cluster the autoscaler writes a
 
 Only a value that comes back counts. A controller that draws a conclusion from what a user wrote (a phase that moves on,
 a request that is clamped) answers it. Nor does it count that a controller puts back what a person changed in an object
-that it controls: that is the correction of drift, which most operators promise, and a person gives way. Metadata do not count either: annotations ask for something once, and whoever did
-it takes them away.
+that it controls: that is the correction of drift, which most operators promise, and a person gives way. Metadata do not
+count either: annotations ask for something once, and whoever did it takes them away.
 """
 
 from __future__ import annotations

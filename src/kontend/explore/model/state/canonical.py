@@ -34,13 +34,13 @@ _WORDS: Final = re.compile(_WORD % rb"[0-9a-f]{4}")
 
 
 def canonical_cluster(state: State, identities: Iterable[str] = (), ignored: Ignored = NOTHING) -> bytes:
-    """128 bits for a cluster up to renaming, without generations, managed fields and what a garbage collector deletes.
+    """128 bits for a cluster up to renaming, without generations and managed fields, and without what is ``ignored``.
 
     ``identities`` were handed out on the way: parts of them, which code may have cut off, are made up, too.
     """
     lines = [
         f"{resource} {Key(*key)} ".encode() + relative_body(ignored.without(version.body))
-        for resource, key, version in lasting_objects(state)
+        for resource, key, version in lasting_objects(state, garbage=not ignored.garbage)
     ]
     names = generated_names(state)
     names |= _parts(lines, identities)

@@ -16,13 +16,18 @@ from kontend.cluster.state import State, Version
 from kontend.kube.meta.names import Key
 
 
-def lasting_objects(state: State) -> Iterator[tuple[str, Key, Version]]:
-    """The objects of a cluster that a garbage collector leaves alone."""
-    collected = _collected(state)
+def lasting_objects(state: State, *, garbage: bool = False) -> Iterator[tuple[str, Key, Version]]:
+    """The objects of a cluster that a garbage collector leaves alone; with ``garbage``, all of them."""
+    collected = set() if garbage else _collected(state)
     for resource in state.kinds:
         for key, version in state.objects(resource).items():
             if (resource, key) not in collected:
                 yield resource, key, version
+
+
+def holds_garbage(state: State) -> bool:
+    """A garbage collector would delete something."""
+    return bool(_collected(state))
 
 
 def _collected(state: State) -> set[tuple[str, Key]]:

@@ -24,7 +24,7 @@ _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """The fields that comparisons of final states leave out.
+    """What comparisons of final states leave out.
 
     >>> Ignored.of(["ConfigMap.data.next"]).without(b'{"kind":"ConfigMap","data":{"next":"3","a":"b"}}')
     b'{"kind":"ConfigMap","data":{"a":"b"}}'
@@ -32,6 +32,8 @@ class Ignored:
 
     #: The kind and the path of each.
     fields: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    #: Objects that a garbage collector deletes are left out, too.
+    garbage: bool = True
 
     @classmethod
     def of(cls, texts: Iterable[str], line: SourceLocation | None = None) -> Ignored:
@@ -51,8 +53,8 @@ class Ignored:
         return orjson.dumps(obj)
 
 
-#: Nothing is ignored.
-NOTHING: Final = Ignored()
+#: Nothing is ignored: final states are the same only if no question about them can be answered differently.
+NOTHING: Final = Ignored(garbage=False)
 
 
 def _parsed(text: str, line: SourceLocation | None) -> tuple[str, tuple[str, ...]]:
