@@ -48,6 +48,19 @@ def test_uuids_made_from_a_generated_one_count_by_their_places() -> None:
     assert plan(1, "a", "b") != plan(2, "a", "a")
 
 
+def test_keys_that_are_generated_uuids_have_no_order() -> None:
+    """The value of a uuid does not decide which entry comes first; the entries themselves count."""
+
+    def tasks(**given: int) -> bytes:
+        work = {f"{number:08x}-0000-4000-b000-{number:012x}": task for task, number in given.items()}
+        store = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "uid": "u"}, "data": work}
+        return canonical_cluster(Cluster(objects=[store]).state)
+
+    assert tasks(first=1, second=2) == tasks(first=7, second=3)
+    assert tasks(first=1, second=2) != tasks(first=1, third=2)
+    assert tasks(first=1, second=2) != tasks(first=1)
+
+
 def test_content_counts() -> None:
     assert _form(data="a") != _form(data="b")
 

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import orjson
 import xxhash
@@ -30,6 +30,8 @@ _CACHED: Final = 100_000
 #: Parts of identities that are shorter could stand in any text by chance; those of this length count as whole words.
 _SHORTEST: Final = 4
 _WORD: Final = rb"(?<![0-9A-Za-z])%s(?![0-9A-Za-z])"
+#: Identities as keys.
+_KEYS: Final = re.compile(b'"(?:%s|%s)":' % (IDENTITIES.pattern, DERIVED_UUIDS.pattern))
 _WORDS: Final = re.compile(_WORD % rb"[0-9a-f]{4}")
 
 
@@ -39,8 +41,9 @@ def canonical_cluster(state: State, identities: Iterable[str] = (), ignored: Ign
     ``identities`` were handed out on the way: parts of them, which code may have cut off, are made up, too.
     """
     lines = [
-        f"{resource} {Key(*key)} ".encode() + relative_body(ignored.without(version.body))
+        line
         for resource, key, version in lasting_objects(state, garbage=not ignored.garbage)
+        for line in _lines_of(f"{resource} {Key(*key)} ".encode(), relative_body(ignored.without(version.body)))
     ]
     names = generated_names(state)
     names |= _parts(lines, identities)
@@ -50,6 +53,33 @@ def canonical_cluster(state: State, identities: Iterable[str] = (), ignored: Ign
 def final_form(world: World, ignored: Ignored) -> bytes:
     """The canonical form of the cluster of a state."""
     return canonical_cluster(world.state, issued_identities(world.issued.items()), ignored)
+
+
+def _lines_of(name: bytes, body: bytes) -> list[bytes]:
+    """An object as a line, and a line for each entry of a mapping whose key is an identity.
+
+    The fields of an object are sorted, and the values of identities would decide which of two entries comes first.
+    """
+    if not _KEYS.search(body):
+        return [name + body]
+    entries: list[tuple[list[str | int], Any]] = []
+
+    def rest(value: Any, path: list[str | int]) -> Any:
+        if isinstance(value, list):
+            return [rest(child, [*path, at]) for at, child in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        left = {}
+        for key, child in value.items():
+            inner = rest(child, [*path, key])
+            if _KEYS.fullmatch(f'"{key}":'.encode()):
+                entries.append(([*path, key], inner))
+            else:
+                left[key] = inner
+        return left
+
+    whole = orjson.dumps(rest(orjson.loads(body), []))
+    return [name + whole, *(name + orjson.dumps(entry) for entry in entries)]
 
 
 def _parts(lines: Iterable[bytes], identities: Iterable[str]) -> set[bytes]:
