@@ -27,12 +27,12 @@ IS_CI = os.environ.get("KONTEND_LIVE") == "1"
 BUGS = {
     "tls": (
         {"diverged"},
-        "crash after create secrets default/w-ca",
+        "create secrets default/w-ca",
         "no step has made secrets default/w-keystore; in unperturbed runs controller create secrets default/w-keystore",
     ),
     "worker": (
         {"leak"},
-        "crash after create secrets default/w-worker-*",
+        "create secrets default/w-worker-*",
         "(controller create secrets default/w-worker-*) made secrets default/w-worker-*",
     ),
     "size": (
@@ -120,8 +120,12 @@ def test_a_planted_bug_is_found_without_hints(operator: str, feature: str) -> No
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_the_twin_without_the_bug_is_clean(operator: str, feature: str) -> None:
     for verdict in verdicts(operator, feature, ""):
-        assert verdict.ok, "\n".join(verdict.lines())
-        assert verdict.executed >= 5
+        lines = "\n".join(verdict.lines())
+        assert not verdict.violated, lines
+        # One that rightly never writes shows nothing: the verdict says so, and is no success.
+        assert verdict.undecided == verdict.baseline.vacuous, lines
+        assert bool(verdict.baseline.vacuous) == ((operator, feature) == ("controller-runtime", "part")), lines
+        assert verdict.executed >= 5, lines
 
 
 @pytest.mark.parametrize(("bug", "expected"), [("part", {"diverged"}), ("", set())])
