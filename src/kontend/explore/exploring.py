@@ -16,6 +16,7 @@ from kontend.explore.model.model import Model
 from kontend.explore.order_of_uids import told_apart_by
 from kontend.explore.other_orders import FreshProcess
 from kontend.explore.parts.exploring import explored_in_parts
+from kontend.explore.preflight import check_fields
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.program.foreign import ForeignController
 from kontend.explore.properties.built_in import BuiltIn
@@ -148,6 +149,7 @@ def explore(
     origin: Origin | None = None,
 ) -> Verdict:
     """Explore a scenario; ``inspect`` is called with the model afterwards. ``origin`` says where it comes from."""
+    check_fields(scenario)
     if scenario.bounds.perturbations is not None and options.search != "breadth":
         what = f"Bounds(perturbations={scenario.bounds.perturbations})"
         raise BadScenario(

@@ -59,7 +59,7 @@ _FOR_GOOD: Final = (
 
 def checked_cluster(scenario: Scenario) -> Cluster:
     """The initial cluster of a scenario that can be explored. Raises :class:`BadScenario`."""
-    _check_fields(scenario)
+    check_fields(scenario)
     cluster = initial_cluster(scenario)
     _check_controllers(scenario, resolved_controllers(scenario, cluster), cluster)
     _check_properties(scenario, cluster)
@@ -67,8 +67,9 @@ def checked_cluster(scenario: Scenario) -> Cluster:
     return cluster
 
 
-def _check_fields(scenario: Scenario) -> None:
-    for name in ("controllers", "objects", "crds", "actions", "writers", "properties"):
+def check_fields(scenario: Scenario) -> None:
+    """Check the types of the fields of a scenario. Raises :class:`BadScenario`."""
+    for name in ("controllers", "objects", "crds", "actions", "writers", "properties", "enforced", "ignore"):
         value = getattr(scenario, name)
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise BadScenario(f"Scenario({name}=...): expected a list, found {_shown(value)}", scenario.line)

@@ -24,7 +24,7 @@ _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """What comparisons of final states leave out.
+    """The fields and objects that comparisons of final states leave out.
 
     >>> Ignored.of(["ConfigMap.data.next"]).without(b'{"kind":"ConfigMap","data":{"next":"3","a":"b"}}')
     b'{"kind":"ConfigMap","data":{"a":"b"}}'
