@@ -24,8 +24,8 @@ from kontend.explore.shards.on_ray import OnRay
 from kontend.explore.shards.sharded import Sharded
 from kontend.runtime.user_sources import UserCode
 
-#: Searches use shards from the second state on.
-SHARES_SOON = {"kontend.explore.shards.sharded.ENOUGH": 2}
+#: Searches use shards from the second state on, however small they are.
+SHARES_SOON = {"kontend.explore.shards.sharded.ENOUGH": 2, "kontend.explore.shards.sharded.SMALL": 0}
 #: Ray notices the loss of a node in a second.
 _WATCHFUL = {
     "RAY_health_check_initial_delay_ms": "0",

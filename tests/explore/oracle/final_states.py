@@ -1,8 +1,8 @@
 """Clusters at rest, compared up to the names of versions, uids and generated names.
 
-Left out are the resourceVersion, the managed fields and the generation of each object: they count writes. An observed
-generation is compared by how far it is behind. A resourceVersion in the text of an object is the current one of some
-object, or an old one.
+Left out are objects that a garbage collector would delete, and the resourceVersion, the managed fields and the
+generation of each object: they count writes. An observed generation is compared by how far it is behind. A
+resourceVersion in the text of an object is the current one of some object, or an old one.
 """
 
 from __future__ import annotations
@@ -87,11 +87,23 @@ def specs(state: State, suffixes: tuple[str, ...]) -> dict[str, str]:
 
 
 def plain_objects(state: State) -> Iterator[str]:
-    """The objects of a cluster without what only counts writes."""
-    for resource, objects in state.kinds.items():
-        for _, version in objects.items():
-            text = orjson.dumps(_plain(version.content()), option=orjson.OPT_SORT_KEYS).decode()
-            yield f"{resource} {_TIME.sub('a time', text)}"
+    """The objects of a cluster without what only counts writes, and without those that lose all their owners."""
+    objects = [
+        (resource, version.content()) for resource, objects in state.kinds.items() for _, version in objects.items()
+    ]
+    kept: list[tuple[str, dict[str, Any]]] = []
+    while len(kept) != len(objects):
+        kept, objects = objects, [(resource, obj) for resource, obj in objects if not _is_garbage(obj, objects)]
+    for resource, obj in objects:
+        text = orjson.dumps(_plain(obj), option=orjson.OPT_SORT_KEYS).decode()
+        yield f"{resource} {_TIME.sub('a time', text)}"
+
+
+def _is_garbage(obj: dict[str, Any], others: list[tuple[str, dict[str, Any]]]) -> bool:
+    metadata = obj["metadata"]
+    owners = {owner["uid"] for owner in metadata.get("ownerReferences") or ()}
+    alive = {other["metadata"].get("uid") for _, other in others}
+    return bool(owners) and not owners & alive and not metadata.get("finalizers")
 
 
 def _plain(obj: dict[str, Any]) -> dict[str, Any]:
