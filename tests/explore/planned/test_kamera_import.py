@@ -131,7 +131,7 @@ def test_a_scenario_in_yaml_has_actions_properties_and_bounds(tmp_path: Path) ->
         ({"controllers": ["nowhere:Exports"]}, "No module named 'nowhere'"),
         ({"controllers": ["pathlib:Path"]}, "is not a Controller"),
         ({"bounds": {"lags": 1}}, r"no field is called lags \(did you mean lag"),
-        ({"actions": [{"apply": EXPORT}]}, "no action is called apply"),
+        ({"actions": [{"replace": EXPORT}]}, "no action is called replace"),
         ({"properties": [{"always": "1 +"}]}, "properties"),
         ({"properties": [{"maybe": "true"}]}, "expected always, never, eventually or sometimes"),
     ],

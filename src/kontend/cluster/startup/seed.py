@@ -37,7 +37,7 @@ class UnknownKind(NotFound):
 
 
 class MisspelledKind(UnknownKind):
-    """A kind of a built-in group, which no definition can add."""
+    """A kind of a built-in group that resembles a served one, and that no definition can add."""
 
 
 @cache
@@ -104,7 +104,8 @@ def resource_of(registry: Registry, kind: GroupVersionKind) -> Resource:
         hint = "add its CustomResourceDefinition: crds=[...]"
         if others:
             hint = f"did you mean {' or '.join(others)}?"
-        error = MisspelledKind if is_builtin else UnknownKind
+        # Scale and Eviction are kinds of built-in groups that no resource has, and resemble none.
+        error = MisspelledKind if is_builtin and others else UnknownKind
         raise error(f'no kind "{kind.kind}" is served for version "{kind.api_version}": {hint}')
     return resource
 
