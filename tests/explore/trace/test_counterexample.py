@@ -39,13 +39,11 @@ class Other(Marks):
 
 
 def model_of(concurrent: int) -> Model:
-    """Two controllers with some instances each."""
+    """Two controllers with some instances each, in processes of their own."""
     bounds = Bounds(lag=3, concurrent=concurrent, faults=0)
     acts = [update(WIDGET, spec={"size": 1}), update(WIDGET, spec={"size": 2})]
-    objects = [WIDGET]
-    return Model(
-        Scenario([Marks(), Other()], crds=[CRD], objects=objects, actions=acts, bounds=bounds, guards=UNGUARDED)
-    )
+    given: dict[str, Any] = {"crds": [CRD], "objects": [WIDGET], "actions": acts, "bounds": bounds, "guards": UNGUARDED}
+    return Model(Scenario([Marks(), Other()], processes={"marks": ["marks"], "other": ["other"]}, **given))
 
 
 def reconcile(index: int) -> list[Step]:
