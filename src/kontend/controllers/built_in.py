@@ -28,6 +28,8 @@ class BuiltIn(Controller):
 
     manager: ClassVar[str] = "kube-controller-manager"
     runs_in: ClassVar[str] = manager
+    # The address of a pod is made from its uid, for example.
+    chooses_by_uid: ClassVar[bool] = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

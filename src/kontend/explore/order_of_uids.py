@@ -3,6 +3,7 @@
 The server chooses uids at random, and a search explores one choice. That covers all of them as long as code only asks
 whether two uids are the same. So before everything is said to hold, each recorded run is made again with other uids, of
 which the greater ones are the smaller ones now. Code that does something else then has a case that was not explored.
+A controller that chooses by uid on purpose says so.
 Rejected: a second search with the other uids. It takes as long as the first, and covers one more of many choices.
 """
 
@@ -41,7 +42,7 @@ def told_apart_by(programs: Iterable[Program]) -> list[str]:
     return [
         program.controller.name
         for program in dict.fromkeys(programs)
-        if not isinstance(program.controller, ForeignController)
+        if not (isinstance(program.controller, ForeignController) or program.controller.chooses_by_uid)
         and any(not _does_the_same(program, run) for _, run in islice(program.longest_runs(), _MOST_RUNS))
     ]
 

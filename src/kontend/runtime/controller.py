@@ -89,6 +89,8 @@ class Controller:
     memory: ClassVar[Sequence[str]] = ()
     #: The process that it is deployed in: the controllers of one process share a cache, and crash together.
     runs_in: ClassVar[str] = "operator"
+    #: True if it chooses by uid on purpose, for an address or a spread, so that one choice stands for all.
+    chooses_by_uid: ClassVar[bool] = False
     #: The name in logs and metrics, and the field manager of its writes; the class name unless given.
     name: ClassVar[str] = ""
 
