@@ -12,7 +12,7 @@ demo: $(VENV)/.ready
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 PYTEST = $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
-# The tests that fit into five minutes on two processors: of each file the cheapest (tests/costs.py).
+# Of each file the cheapest tests, by the costs that make costs has measured (tests/costs.py); all, where none is measured.
 test: $(VENV)/.ready
 	$(PYTEST) -m "not costly"
 
