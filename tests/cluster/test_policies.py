@@ -120,6 +120,18 @@ def test_parameters() -> None:
     assert refusal(cluster, config_map(a="1"))[2] == "want 7"
 
 
+def test_conditions_read_the_parameters() -> None:
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    closed = [{"name": "closed", "expression": "params.data.open == 'no'"}]
+    bound = binding(paramRef={"name": "settings", "namespace": "default", "parameterNotFoundAction": "Allow"})
+    cluster = Cluster(objects=[policy({"expression": "false"}, paramKind=kind, matchConditions=closed), bound])
+    assert cluster.create(config_map("settings", open="yes"))
+    assert cluster.create(config_map())
+    cluster.patch("ConfigMap/v1", "settings", {"data": {"open": "no"}})
+    cluster.delete("ConfigMap/v1", "c")
+    assert refusal(cluster, config_map())[2] == "failed expression: false"
+
+
 def test_a_binding_narrows_its_policy() -> None:
     narrow = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
     cluster = Cluster(objects=[policy({"expression": "false"}), binding(matchResources=narrow)])

@@ -33,13 +33,13 @@ def params_of(operation: Operation, kind: Mapping[str, Any] | None, reference: M
             )
     elif reference.get("namespace"):
         raise MissingParams("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
-    objects = operation.state.objects(resource.key)
     if reference.get("name"):
-        stored = objects.get(Key(namespace, str(reference["name"])))
+        stored = operation.state.find(resource.key, Key(namespace, str(reference["name"])))
         params = [] if stored is None else [read_back(resource, stored)]
     else:
         selector = selector_from_json(reference.get("selector") or {})
-        versions = [version for key, version in sorted(objects.items()) if key.namespace == namespace]
+        objects = sorted(operation.state.objects(resource.key).items())
+        versions = [version for key, version in objects if key.namespace == namespace]
         listed = [read_back(resource, version) for version in versions]
         params = [param for param in listed if selector.matches(param["metadata"].get("labels") or {})]
     if params:

@@ -117,19 +117,19 @@ def _failures(policy: Policy, binding: Mapping[str, Any], operation: Operation) 
         return
     known = values(operation, resource)
     try:
-        if not conditions_hold(policy.spec.get("matchConditions") or (), {**known, "params": None}, _NAMES):
-            return
         parameters = params_of(operation, policy.spec.get("paramKind"), binding.get("paramRef"))
-    except ConditionError as error:
-        if policy.fails_closed:
-            yield Failure(str(error))
-        return
     except MissingParams as error:
         if policy.fails_closed:
             yield Failure(f"failed to configure binding: {error}")
         return
     for params in parameters:
-        yield from _evaluated(policy, {**known, "params": params})
+        scope = {**known, "params": params}
+        try:
+            if conditions_hold(policy.spec.get("matchConditions") or (), scope, _NAMES):
+                yield from _evaluated(policy, scope)
+        except ConditionError as error:
+            if policy.fails_closed:
+                yield Failure(str(error))
 
 
 def _within(constraints: Mapping[str, Any], operation: Operation) -> bool:
