@@ -191,7 +191,7 @@ class State:
 
     def replace(self, **changes: Any) -> State:
         """This state with some attributes changed."""
-        copy = object.__new__(State)
+        copy = object.__new__(type(self))
         # Written out: every uid goes through here, and a loop over the slots takes three times as long.
         copy.kinds, copy.registry, copy.hooks, copy.settings = self.kinds, self.registry, self.hooks, self.settings
         copy.resource_version, copy.serial, copy.now = self.resource_version, self.serial, self.now
@@ -268,10 +268,10 @@ class State:
         return self._commit(resource, key, None)
 
     def _commit(self, resource: str, key: Key, new: Version | None) -> State:
-        objects = self.objects(resource)
+        objects = self.kinds.get(resource, _NOTHING)
         old = objects.get(key)
         objects = objects.insert(key, new) if new is not None else objects.discard(key)
-        state = object.__new__(State)
+        state = object.__new__(type(self))
         state.kinds = self.kinds.insert(resource, objects)
         state.registry = self.registry
         state.hooks = self.hooks

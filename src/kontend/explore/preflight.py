@@ -43,6 +43,8 @@ from kontend.runtime.source_location import SourceLocation, defined_at
 _LIBRARY: Final = ("kontend.controllers", "by_name")
 _DEFINITIONS: Final = "CustomResourceDefinition.apiextensions.k8s.io/v1"
 _USER: Final = "user"
+#: The API group of roles and their bindings.
+_ROLES: Final = "rbac.authorization.k8s.io/"
 #: Refusals that no action of a controller can change.
 _FOR_GOOD: Final = (
     BadRequest,
@@ -101,7 +103,9 @@ def initial_cluster(scenario: Scenario) -> Cluster:
             state = seed(state.replace(serial=serial), obj, manager=_USER)
         except ApiError as error:
             raise BadScenario(f"{where} ({_introduced_object(obj)}): {error.message}", scenario.line) from error
-    return Cluster(state=state, manager=_USER)
+    # Access reviews and the authorizer of policies answer by the roles that there are. Controllers may do anything.
+    has_roles = any(str(obj.get("apiVersion")).startswith(_ROLES) for _, obj in given)
+    return Cluster(state=state, manager=_USER, rbac=has_roles)
 
 
 def _outside(scenario: Scenario) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -9,6 +9,7 @@ import pytest
 
 from explore.widgets import CRD, WIDGET, Widgets
 from kontend.cluster.cluster import Cluster
+from kontend.cluster.reads import Reads
 from kontend.cluster.state import Version
 from kontend.explore import Scenario
 from kontend.explore.model.model import Model
@@ -39,12 +40,14 @@ def footprint(
     named: Iterable[tuple[str, Key]] = (),
     listings: Iterable[Listing] = (),
     requests: Iterable[tuple[int, Key]] = (),
+    server_reads: Iterable[tuple[str, Key]] = (),
+    resources: Iterable[str] = (),
 ) -> Footprint:
     """The footprint of a part that has done this and nothing else."""
     part = Part(START, START.state, (), (), set(requests))
     for resource, key, stored in changed:
         part.changed.setdefault((resource, key), {})[stored.digest] = stored
-    return Footprint(part, frozenset(named), frozenset(listings), is_shared=False)
+    return Footprint(part, frozenset(named), frozenset(listings), Reads(set(server_reads), set(resources)))
 
 
 def listing(resource: str = MAPS, namespace: str = "", labels: str | None = None) -> Listing:
@@ -86,6 +89,10 @@ CHANGES = footprint(changed=[(MAPS, C, RED)])
         (footprint(changed=[(MAPS, C, BLUE)]), True),
         (footprint(changed=[(MAPS, D, RED), (SECRETS, C, RED)]), False),
         (footprint(listings=[listing()]), True),
+        (footprint(server_reads=[(MAPS, C)]), True),
+        (footprint(server_reads=[(MAPS, D), (SECRETS, C)]), False),
+        (footprint(resources=[MAPS]), True),
+        (footprint(resources=[SECRETS]), False),
         (footprint(listings=[listing(labels="color=red")]), True),
         (footprint(listings=[listing(SECRETS), listing(labels="color=blue")]), False),
     ],

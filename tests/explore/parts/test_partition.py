@@ -16,12 +16,6 @@ from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Request
 
 A, B, C = (Key("default", name) for name in "abc")
-QUOTA = {
-    "apiVersion": "v1",
-    "kind": "ResourceQuota",
-    "metadata": {"name": "q", "namespace": "default"},
-    "spec": {"hard": {"pods": "1"}},
-}
 
 
 class Owns(Controller):
@@ -163,20 +157,17 @@ def _ready(cluster: Any) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("options", "objects", "divided"),
+    ("options", "divided"),
     [
-        ({}, [], True),
-        ({"reductions": Reductions(parts=False)}, [], False),
-        ({"properties": [eventually(_ready)]}, [], True),
-        ({"properties": [eventually(_ready), always(_ready, name="always ready")]}, [], False),
-        ({"controller": Remembers()}, [], False),
-        ({"actions": [update(widget("a"), spec={"size": 1})]}, [], True),
-        ({"actions": [update(widget("a"), spec={"size": 1}, when=_ready)]}, [], False),
-        ({"actions": [update(widget("a"), spec={"size": 1}, retry=True)]}, [], False),
-        ({}, [QUOTA], False),
+        ({}, True),
+        ({"reductions": Reductions(parts=False)}, False),
+        ({"properties": [eventually(_ready)]}, True),
+        ({"properties": [eventually(_ready), always(_ready, name="always ready")]}, False),
+        ({"controller": Remembers()}, False),
+        ({"actions": [update(widget("a"), spec={"size": 1})]}, True),
+        ({"actions": [update(widget("a"), spec={"size": 1}, when=_ready)]}, False),
+        ({"actions": [update(widget("a"), spec={"size": 1}, retry=True)]}, False),
     ],
 )
-def test_what_concerns_all_objects_keeps_a_scenario_whole(
-    options: dict[str, Any], objects: list[dict[str, Any]], divided: bool
-) -> None:
-    assert can_be_divided(Model(scenario(widget("a"), *objects, **options))) is divided
+def test_what_concerns_all_objects_keeps_a_scenario_whole(options: dict[str, Any], divided: bool) -> None:
+    assert can_be_divided(Model(scenario(widget("a"), **options))) is divided

@@ -81,8 +81,7 @@ def _plugins(state: State, target: Target, obj: dict[str, Any] | None, old: dict
 
 
 def _has_any(state: State, resource: str) -> bool:
-    objects = state.kinds.get(resource)
-    return objects is not None and len(objects) > 0
+    return len(state.objects(resource)) > 0
 
 
 def _operation(

@@ -47,8 +47,8 @@ def validate(state: State, target: Target, obj: dict[str, Any], *, creating: boo
 
 
 def _ranges(state: State, target: Target) -> list[Mapping[str, Any]]:
-    objects = state.kinds.get(_RANGES)
-    if objects is None or not len(objects):
+    objects = state.objects(_RANGES)
+    if not len(objects):
         return []
     return [version.content() for key, version in sorted(objects.items()) if key.namespace == target.namespace]
 

@@ -25,8 +25,8 @@ _KIND: Final = GroupVersionKind("", "v1", "ResourceQuota")
 
 def charge(state: State, target: Target, obj: Mapping[str, Any], old: Mapping[str, Any] | None) -> State:
     """The state in which a write is paid for. Raises :class:`Forbidden` for what exceeds a quota."""
-    objects = state.kinds.get(_QUOTAS)
-    if objects is None or not len(objects) or target.subresource or not target.resource.namespaced:
+    objects = state.objects(_QUOTAS)
+    if not len(objects) or target.subresource or not target.resource.namespaced:
         return state
     resource = target.resource
     for key, version in sorted(objects.items()):

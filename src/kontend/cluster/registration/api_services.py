@@ -16,7 +16,7 @@ from kontend.cluster.storage import encoded
 from kontend.cluster.times import rfc3339
 from kontend.kube.meta.names import GroupVersionKind, Key
 
-_API_SERVICES: Final = "apiservices.apiregistration.k8s.io"
+API_SERVICES: Final = "apiservices.apiregistration.k8s.io"
 _KIND: Final = GroupVersionKind("apiregistration.k8s.io", "v1", "APIService")
 _MANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 #: The priorities of the groups of custom resources.
@@ -43,16 +43,16 @@ def api_service(group: str, version: str, priority: int, version_priority: int, 
 
 def follow_definitions(state: State) -> State:
     """Registers the groups of custom resources that are served, and removes those that no longer are."""
-    registered = state.objects(_API_SERVICES)
+    registered = state.objects(API_SERVICES)
     if not len(registered):
         return state
     served = {f"{custom.version}.{custom.group}": custom for custom in state.registry.custom}
     for key, version in registered.items():
         labels = version.content()["metadata"].get("labels") or {}
         if labels.get(_MANAGED) == "true" and key.name not in served:
-            state = state.remove(_API_SERVICES, key)
+            state = state.remove(API_SERVICES, key)
     for name, resource in sorted(served.items()):
-        if state.find(_API_SERVICES, Key("", name)) is None:
+        if state.find(API_SERVICES, Key("", name)) is None:
             state = _register(state, resource.group, resource.version)
     return state
 
@@ -66,5 +66,5 @@ def _register(state: State, group: str, version: str) -> State:
     options = WriteOptions(field_manager="kube-apiserver")
     target = Target(state.registry, resource, "create", "", obj["metadata"]["name"], options=options)
     managed = owners_after_update(state, target, None, obj, ())
-    state, _ = state.write(_API_SERVICES, target.key, encoded(resource, obj), managed)
+    state, _ = state.write(API_SERVICES, target.key, encoded(resource, obj), managed)
     return state

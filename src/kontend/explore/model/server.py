@@ -15,10 +15,13 @@ import orjson
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.handle import handle
+from kontend.cluster.reads import Reads, WatchedState
+from kontend.cluster.registration.api_services import API_SERVICES
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.startup.seed import UnknownKind, resource_of
 from kontend.cluster.state import State
+from kontend.cluster.verbs.delete import DEFINITIONS
 from kontend.cluster.wire.response import ApiResponse
 from kontend.explore.actions import Action, Writer
 from kontend.explore.model.answer import OK, Answer, Refusal
@@ -37,6 +40,10 @@ from kontend.runtime.client.call import METHODS, Call, path_of
 
 #: More requests than these are not recorded: the clusters in which they were carried out are kept with them.
 _MOST_RECORDED: Final = 5_000
+#: What the server serves comes from these, so every request depends on them.
+_ROUTING: Final = frozenset({DEFINITIONS, API_SERVICES})
+#: Verbs whose reads of their own resource are narrower than all of it: the labels and the namespace of the call tell.
+_SELECTING: Final = ("list", "deletecollection")
 _JSON_PATCH: Final = "application/json-patch+json"
 
 
@@ -74,6 +81,15 @@ class Server:
         self._labels: dict[tuple[object, ...], str] = {}
         #: The requests that were carried out; None where nobody asks for them.
         self.record: list[Computed] | None = None
+        self._reads: dict[object, Reads] = {}
+
+    def reads_of(self, program: Program, request: Key) -> Reads:
+        """All that the server has read for the calls of the reconciles of a request so far, but for what they list."""
+        return self._reads.get((program.number, request)) or Reads()
+
+    def reads_for(self, action: Action) -> Reads:
+        """All that the server has read for an action so far."""
+        return self._reads.get(id(action)) or Reads()
 
     def resource(self, state: State, kind: str) -> Resource:
         """The resource that serves a kind. Raises ``UnknownKind``."""
@@ -135,6 +151,20 @@ class Server:
 
     def computed(self, state: State, program: Program, in_flight: InFlight, call: Call, serial: int) -> Outcome:
         """The outcome of a call in a cluster, whatever is known."""
+        reads = Reads(resources=set(_ROUTING))
+        outcome = self._computed(WatchedState.of(state, reads), program, in_flight, call, serial)
+        if call.verb in _SELECTING:
+            reads.resources.discard(self._key_of(state, call.kind))
+        self._reads.setdefault((program.number, in_flight.request), Reads()).add(reads)
+        return outcome
+
+    def _key_of(self, state: State, kind: str) -> str:
+        try:
+            return self.resource(state, kind).key
+        except UnknownKind:
+            return ""
+
+    def _computed(self, state: State, program: Program, in_flight: InFlight, call: Call, serial: int) -> Outcome:
         try:
             resource = self.resource(state, call.kind)
         except UnknownKind as error:
@@ -166,7 +196,8 @@ class Server:
         question = (-1, user.name, id(action), world.objects, serial, version)
         outcome = self._outcomes.get(question)
         if outcome is None or not self._remember:
-            outcome = self._outcomes[question] = acted(world.state, user, action, serial)
+            reads = self._reads.setdefault(id(action), Reads(resources=set(_ROUTING)))
+            outcome = self._outcomes[question] = acted(WatchedState.of(world.state, reads), user, action, serial)
             if self.record is not None:
                 self._add(Computed(world.state, label, count, outcome, user=user, action=action))
         return outcome, label

@@ -68,7 +68,7 @@ def renamed_footprint(renaming: Renaming, footprint: Footprint, part: Part) -> F
         renamed = [renaming.version(version) for version in versions.values()]
         part.changed[resource, renaming.key(key)] = {version.digest: version for version in renamed}
     listings = frozenset(map(renaming.listing, footprint.listings))
-    return Footprint(part, renaming.named(footprint), listings, footprint.is_shared)
+    return Footprint(part, renaming.named(footprint), listings, renaming.reads(footprint.reads))
 
 
 class _Comparison:

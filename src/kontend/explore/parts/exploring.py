@@ -206,7 +206,7 @@ def _independent(model: Model, parts: list[Candidate]) -> list[Candidate]:
                 joined = {at, other}
                 break
             footprints.append(footprint(model, part))
-            if footprints[-1].is_shared or restricted.delivery.has_looked:
+            if restricted.delivery.has_looked:
                 return []
         else:
             pairs = (
@@ -229,9 +229,7 @@ def _are_independent(model: Model, footprints: Sequence[Footprint]) -> bool:
         return False  # a kind that is not declared has one view for all
     if any(program.asks_time for program in layout.programs) or model.timers.has_fired:
         return False
-    return not any(footprint.is_shared for footprint in footprints) and not any(
-        one.meets(other) for at, one in enumerate(footprints) for other in footprints[at + 1 :]
-    )
+    return not any(one.meets(other) for at, one in enumerate(footprints) for other in footprints[at + 1 :])
 
 
 class _Whole:

@@ -3,6 +3,9 @@
 Two parts are independent if neither changes an object that the other one reads, lists, or changes, and no change of one
 enqueues a request of the other. Then every run of the whole scenario is, for each part, a run of that part alone; and
 runs of the parts, one after the other, are a run of the whole.
+
+To answer a request the server reads more than the request names: the parameters of a policy, the default storage class,
+the services whose addresses are taken. It notes these reads itself (:mod:`kontend.cluster.reads`).
 """
 
 from __future__ import annotations
@@ -11,11 +14,11 @@ from dataclasses import dataclass
 
 import orjson
 
+from kontend.cluster.reads import Reads
 from kontend.cluster.startup.seed import UnknownKind
 from kontend.cluster.state import Version
 from kontend.explore.model.model import Model
 from kontend.explore.model.part import Part
-from kontend.explore.parts.partition import SERVER_READS
 from kontend.kube.errors import ApiError
 from kontend.kube.meta.names import Key
 from kontend.kube.meta.selectors import parse_selector
@@ -54,8 +57,8 @@ class Footprint:
     #: The objects that it has asked for by name, to read or to write them.
     named: frozenset[tuple[str, Key]]
     listings: frozenset[Listing]
-    #: It does something that may concern every other object.
-    is_shared: bool
+    #: All that the server has looked at for its requests and actions.
+    reads: Reads
 
     def meets(self, other: Footprint) -> bool:
         """Two parts are not independent."""
@@ -71,24 +74,28 @@ def footprint(model: Model, part: Part) -> Footprint:
         for action in user.actions[begin:end]
     }
     listings: set[Listing] = set()
-    is_shared = any(resource in SERVER_READS for resource, _ in part.changed)
+    reads = Reads()
+    for user, begin, end in zip(model.layout.users, part.start.acted, part.ends, strict=True):
+        for action in user.actions[begin:end]:
+            reads.add(model.layout.server.reads_for(action))
     programs = {program.number: program for program in model.programs}
     for number, request in part.requests:
+        reads.add(model.layout.server.reads_of(programs[number], request))
         for call in programs[number].calls_of(request):
             resource = _resource(model, call.kind)
-            if not resource or call.subresource == "eviction":
-                is_shared = True
-            elif call.verb in ("list", "deletecollection"):
+            if call.verb in ("list", "deletecollection"):
                 listings.add(Listing(resource, call.namespace, call.query))
             else:
                 named.add((resource, call.key))
-    return Footprint(part, frozenset(named), frozenset(listings), is_shared)
+    return Footprint(part, frozenset(named), frozenset(listings), reads)
 
 
 def _touches(one: Footprint, other: Footprint) -> bool:
     """One part changes something that another one reads or changes."""
     changed = one.part.changed
-    if changed.keys() & other.named or changed.keys() & other.part.changed.keys():
+    if changed.keys() & (other.named | other.part.changed.keys() | other.reads.objects):
+        return True
+    if {resource for resource, _ in changed} & other.reads.resources:
         return True
     return any(
         listing.shows(resource, key, versions)

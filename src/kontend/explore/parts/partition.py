@@ -20,31 +20,6 @@ from kontend.explore.model.step import Step
 from kontend.explore.program.symbols import Assumption
 from kontend.kube.meta.names import Key
 
-#: Kinds whose objects concern others without any reconcile that reads them: the server itself looks at them.
-SERVER_READS: Final = frozenset(
-    {
-        "namespaces",
-        "services",
-        "resourcequotas",
-        "limitranges",
-        "poddisruptionbudgets.policy",
-        "customresourcedefinitions.apiextensions.k8s.io",
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-        "validatingwebhookconfigurations.admissionregistration.k8s.io",
-        "validatingadmissionpolicies.admissionregistration.k8s.io",
-        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
-        "mutatingadmissionpolicies.admissionregistration.k8s.io",
-        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
-    }
-)
-#: Of these, the ones that concern every other object as soon as they exist.
-#: A binding of a policy may name any object as its parameters, and the server reads that object for every write.
-_COUNTING: Final = (
-    "resourcequotas",
-    "poddisruptionbudgets.policy",
-    "validatingadmissionpolicybindings.admissionregistration.k8s.io",
-    "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
-)
 #: Assumptions without which what one object sees depends on what others do.
 _ASSUMPTIONS: Final = frozenset(Assumption) - {Assumption.SAME_FAILURES}
 
@@ -98,15 +73,14 @@ class Candidate:
 
 
 def can_be_divided(model: Model) -> bool:
-    """Nothing in a scenario concerns all objects: memory, time, quotas, properties of every state."""
-    scenario, state = model.scenario, model.initial().state
+    """Nothing in a scenario concerns all objects: memory, time, properties of every state."""
+    scenario = model.scenario
     return (
         scenario.reductions.parts
         and model.layout.assumptions >= _ASSUMPTIONS
         and all(prop.mode == "eventually" for prop in scenario.properties)
         and all(program.initial_memory == b"{}" for program in model.programs)
         and not any(action.when or action.retry for action in model.users.all_actions)
-        and not any(state.objects(resource) for resource in _COUNTING if resource in state.kinds)
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import orjson
 
+from kontend.cluster.reads import Reads
 from kontend.cluster.state import Version
 from kontend.explore.model.answer import Answer
 from kontend.explore.model.state.process import MetVersion
@@ -132,6 +133,10 @@ class Renaming:
     def named(self, footprint: Footprint) -> frozenset[tuple[str, Key]]:
         """The objects that a part asks for by name."""
         return frozenset((resource, self.key(key)) for resource, key in footprint.named)
+
+    def reads(self, reads: Reads) -> Reads:
+        """The reads of the server for a part."""
+        return Reads({(resource, self.key(key)) for resource, key in reads.objects}, set(reads.resources))
 
     @staticmethod
     def _add(known: dict[bytes, bytes], one: bytes, other: bytes) -> None:
