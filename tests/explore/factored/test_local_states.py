@@ -89,14 +89,14 @@ class Rests(Controller):
         return Result(requeue_after=30)
 
 
-def _reached(reductions: Reductions) -> tuple[MacroSteps, World]:
+def _reached(reductions: Reductions) -> tuple[Model, MacroSteps, World]:
     """A state in which nothing is left to the controller but its timer."""
     scenario = Scenario([Rests()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0), reductions=reductions)
     model = Model(scenario)
     world = model.initial()
     while steps := [step for step in model.steps_of_process(world, 0) if step.action != "timer"]:
         world = model.next(world, steps[0]).world
-    return MacroSteps(model), world
+    return model, MacroSteps(model), world
 
 
 def test_a_timer_that_fires_by_itself_is_told_from_one_that_starts_a_macro_step() -> None:

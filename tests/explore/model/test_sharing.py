@@ -53,7 +53,7 @@ def test_a_late_write_is_told_from_an_equal_one_by_its_reconcile() -> None:
 def test_what_was_forgotten_is_made_again() -> None:
     model, world, _ = _before_write()
     before = model.next(world, CALL).world
-    model.forget()
+    model.mechanics.forget()
     after = model.next(world, CALL).world
     assert after.state is not before.state
     assert model.key(after) == model.key(before)

@@ -49,7 +49,7 @@ def _after(*changed: dict[str, Any], lag: int) -> tuple[Model, World]:
 
 
 def _schedules(model: Model, world: World) -> list[list[str]]:
-    kinds = list(range(len(model.kinds[0])))
+    kinds = list(range(len(model.layout.kinds[0])))
     return [
         [f"{step.action} {step.subject}" for step in macro.steps]
         for macro in Deliveries(model).of(MacroStep(world), 0, kinds)

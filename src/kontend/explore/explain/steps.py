@@ -36,7 +36,7 @@ class StepWriter:
 
     def initial(self, trail: Trail) -> dict[str, str]:
         """The objects before the first step, of the kinds that are watched, read or written."""
-        resources = {resource for resources in trail.model.resources for resource in resources}
+        resources = {resource for resources in trail.model.layout.resources for resource in resources}
         for taken in trail.steps:
             resources.update(change.resource for change in taken.transition.changes)
         bodies = {}
@@ -75,7 +75,7 @@ class StepWriter:
 
     def _line(self, trail: Trail, taken: Taken, part: Part) -> Any:
         if taken.step.action == "act":
-            return self._lines.line(trail.model.users.of(taken.before, taken.step)[1].line)
+            return self._lines.line(trail.model.mechanics.users.of(taken.before, taken.step)[1].line)
         return self._lines.line(part.line)
 
     # Objects

@@ -160,7 +160,7 @@ class Trail:
         model, process, state = self.model, world.process(index), world.state
         current = tuple(NOT_STARTED if view == NOT_STARTED else state.resource_version for view in process.views)
         fresh = world.with_process(world.places[index][0], process.changed(views=current, own=()))
-        response = model.response(fresh, index, seen.in_flight, seen.at)
+        response = model.mechanics.reconciles.response(fresh, index, seen.in_flight, seen.at)
         return _versions(seen.call, response, state.objects(seen.resource))
 
     # Building
@@ -217,13 +217,13 @@ class Trail:
         """The read of a call."""
         model, world, index = self.model, part.before, taken.step.instance
         try:
-            resource = model.layout.server.resource(world.state, call.kind).key
+            resource = model.resource(world, call.kind)
         except UnknownKind:
             return None
         objects: Objects = world.state.objects(resource)
         position = world.state.resource_version
-        if call.cached and not call.subresource and call.kind in model.kinds[index]:
-            at = model.kinds[index].index(call.kind)
+        if call.cached and not call.subresource and call.kind in model.layout.kinds[index]:
+            at = model.layout.kinds[index].index(call.kind)
             view = world.process(index).view(at)
             undelivered = world.undelivered(index, at, resource)
             if view != NOT_STARTED and undelivered:
@@ -231,7 +231,7 @@ class Trail:
                 position = undelivered[0].resource_version - 1
         in_flight = part.transition.in_flight
         assert in_flight is not None
-        response = model.response(world, index, in_flight, part.transition.at)
+        response = model.mechanics.reconciles.response(world, index, in_flight, part.transition.at)
         versions = _versions(call, response, objects)
         return Seen(taken.number, call, resource, position, versions, in_flight, part.transition.at)
 

@@ -115,9 +115,8 @@ class LocalStep(NamedTuple):
     is_timer: bool = False
 
 
-def steps_of(macro_steps: MacroSteps, world: World, number: int) -> Iterator[LocalStep]:
+def steps_of(model: Model, macro_steps: MacroSteps, world: World, number: int) -> Iterator[LocalStep]:
     """The steps of a process, as macro-steps where they are reduced."""
-    model = macro_steps.model
     if macro_steps.is_reduced(world, number):
         macros = macro_steps.of_process(world, number)
     else:
@@ -137,10 +136,11 @@ def _firing(model: Model, world: World, index: int, request: Key) -> Iterator[Lo
     One of an instance that has nothing else to do is early if others have. Where that makes a difference, both are
     taken for possible, and neither for certain. Within a macro-step the instance has something else to do.
     """
-    early = model.timers.fired(world, index, request, is_early=True)
-    late = model.timers.fired(world, index, request, is_early=False)
-    seconds = model.timers.seconds(world, index, request)
-    is_certain = early.issued_sum == late.issued_sum or not model.timers.is_idle(world, index, seconds)
+    timers = model.mechanics.timers
+    early = timers.fired(world, index, request, is_early=True)
+    late = timers.fired(world, index, request, is_early=False)
+    seconds = timers.seconds(world, index, request)
+    is_certain = early.issued_sum == late.issued_sum or not timers.is_idle(world, index, seconds)
     yield LocalStep(early, (), None, index, is_certain=is_certain, is_timer=True)
     if not is_certain:
         yield LocalStep(late, (), None, index, is_certain=False, is_timer=True)

@@ -94,6 +94,7 @@ class Prover:
         self._effort = effort
         self._most_objects = most_objects
         self._judge = Judge(model)
+        self._mechanics = model.mechanics
         self._macro_steps = MacroSteps(model, shares=False)  # no local state is met twice with one cluster
         self._eventually = [
             self._judge.positions[prop.name] for prop in model.scenario.properties if prop.mode == "eventually"
@@ -125,7 +126,7 @@ class Prover:
 
     def _start(self) -> None:
         initial = self._model.initial()
-        if initial.budget.handovers or not self._model.uuids.are_independent:
+        if initial.budget.handovers or not self._mechanics.uuids.are_independent:
             raise Unprovable  # a late write would need a history of its own
         number = self._number(initial)
         for index in range(len(initial.processes)):
@@ -135,8 +136,8 @@ class Prover:
 
     def _number(self, world: World) -> int:
         """The number of the set that a state belongs to."""
-        reserve = self._model.faults.reserve(world)
-        key = (self._model.layout.keys.shared_part(world), reserve)
+        reserve = self._mechanics.faults.reserve(world)
+        key = (self._mechanics.keys.shared_part(world), reserve)
         number = self._numbers.get(key)
         if number is None:
             if world.size > self._most_objects:
@@ -148,12 +149,14 @@ class Prover:
 
     def _act(self, number: int) -> None:
         """Take the actions of users in a new set."""
-        model, state_set = self._model, self._sets[number]
+        model, users, state_set = self._model, self._mechanics.users, self._sets[number]
         world = state_set.world
-        for step in model.users.steps(world):
+        for step in users.steps(world):
             state_set.must_go_on = True
             macro = MacroStep(world).then(step, model.next(world, step))
-            (self._proof.refused if macro.refused else self._proof.taken).add(model.users.position(world, step))
+            (self._proof.refused if macro.refused else self._proof.taken).add(
+                self._mechanics.users.position(world, step)
+            )
             self._judge_writes(macro.writes, -1)
             self._passage(number, -1, world, macro.world)
 
@@ -162,7 +165,7 @@ class Prover:
         state_set = self._sets[number]
         members = state_set.instances[index]
         count = len(members.worlds)
-        member = members.add(self._model.layout.keys.of_process(world, index), world)
+        member = members.add(self._mechanics.keys.of_process(world, index), world)
         if member == count:
             self._wait(number)
         return member
@@ -198,7 +201,7 @@ class Prover:
         model, members = self._model, self._sets[number].instances[index]
         world = members.worlds[member]
         reached: list[int] = []
-        for step in steps_of(self._macro_steps, world, index):
+        for step in steps_of(model, self._macro_steps, world, index):
             self._effort.spend()
             after = step.world
             if step.failure is not None and step.failure.is_bug:
@@ -243,7 +246,7 @@ class Prover:
         return target
 
     def _digests(self, changes: Sequence[Change]) -> tuple[object, ...]:
-        digest = self._model.layout.keys.digest
+        digest = self._mechanics.keys.digest
         return tuple(
             (change.resource, change.key, change.old and digest(change.old), change.new and digest(change.new))
             for change in changes
@@ -262,7 +265,7 @@ class Prover:
             return
         for delivered in self._macro_steps.before_push(world, index, passage.changes):
             moved = delivered.within(passage.after, state)
-            self._add(passage.target, index, self._model.delivery.pushed_process(moved, index))
+            self._add(passage.target, index, self._mechanics.delivery.pushed_process(moved, index))
 
     def _replayed(self, passage: _Passage, world: World) -> State | None:
         """The cluster of a local state after the step; None where that leaves other faults than the target has."""
@@ -275,7 +278,7 @@ class Prover:
                 state, _ = state.write(change.resource, change.key, new.body, new.managed, settled=new.settled)
         if after.registry is not before.registry:
             state = state.replace(registry=after.registry)
-        reserve = self._model.faults.reserve(world.within(passage.after, state))
+        reserve = self._mechanics.faults.reserve(world.within(passage.after, state))
         return state if reserve == self._sets[passage.target].reserve else None
 
     # Judging

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from kontend.cluster.cluster import Cluster
 from kontend.explore.model.knowledge import Knowledge
@@ -19,12 +20,23 @@ from kontend.explore.scenario import Scenario
 from kontend.runtime.controller import Controller
 
 
+@dataclass(slots=True)
+class Noticed:
+    """Facts that count for every variant of a model, once one of them has met them."""
+
+    #: Some timer has fired in some state.
+    timer_has_fired: bool = False
+
+
 class Layout:
     """The instances that take part in a scenario. Lists are by instance."""
 
     def __init__(self, scenario: Scenario, cluster: Cluster, knowledge: Knowledge) -> None:
         self.scenario = scenario
+        #: The cluster before anything happens.
+        self.start = cluster.state
         self.knowledge = knowledge
+        self.noticed = Noticed()
         self.assumptions = knowledge.assumptions
         if not scenario.reductions.uuids:
             self.assumptions -= {Assumption.WHOLE_UUIDS}

@@ -213,6 +213,15 @@ class Reconciles:
 
     # Responses
 
+    def response(self, world: World, index: int, in_flight: InFlight, at: int) -> bytes:
+        """The response that a read of an in-flight reconcile gets in a state, with tokens for versions."""
+        call = in_flight.node.calls[at]
+        if in_flight.uuids:
+            call = bind_call(call, in_flight.uuids)
+        if call.cached and not call.subresource:
+            return self._reads.read(world, index, in_flight, call)[0].response()
+        return self._server.call(world, self._programs[index], in_flight, at, call)[0].response
+
     def _responded(
         self,
         world: World,

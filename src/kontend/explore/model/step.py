@@ -97,3 +97,8 @@ class Transition:
     def line(self) -> str:
         """The step in a trace."""
         return self.text + "".join(f", and {described()}" for described in self.forced)
+
+
+def landings(world: World) -> list[Step]:
+    """The arrivals of writes whose instances were replaced."""
+    return [Step("land", late.instance, late.in_flight.request, number) for number, late in enumerate(world.late)]

@@ -87,7 +87,7 @@ class _Comparison:
         """The renaming between the two parts."""
         self._compare_users()
         self._compare_starts()
-        record = self._model.layout.server.record
+        record = self._model.mechanics.server.record
         if record is None:
             raise NotAlike
         for computed in record:
@@ -166,7 +166,7 @@ class _Comparison:
         """Nothing is known to an instance but its queue."""
         if instance.running or instance.delayed or instance.timers or instance.bugs:
             return False
-        return not any(world.undelivered(index, at, key) for at, key in enumerate(self._model.resources[index]))
+        return not any(world.undelivered(index, at, key) for at, key in enumerate(self._model.layout.resources[index]))
 
     def _addresses(self, world: World, listings: frozenset[Listing]) -> set[Address]:
         """The objects at the start that enqueue a request of the part, or are shown by one of its lists."""
@@ -174,7 +174,7 @@ class _Comparison:
         addresses = {
             (resource, key)
             for index in range(len(world.instances))
-            for resource, key, requests in self._model.delivery.listed_objects(world, index)
+            for resource, key, requests in self._model.mechanics.delivery.listed_objects(world, index)
             if requests & own[index]
         }
         for listing in listings:
@@ -228,7 +228,7 @@ class _Comparison:
         elif computed.program is not None and computed.in_flight is not None and computed.call is not None:
             in_flight = self._renamed_in_flight(computed.in_flight, computed.state, state)
             call = self._renaming.call(computed.call)
-            outcome = self._model.layout.server.computed(state, computed.program, in_flight, call, serial)
+            outcome = self._model.mechanics.server.computed(state, computed.program, in_flight, call, serial)
         if computed.outcome.issued and computed.label:
             first = serial_of(computed.label, computed.issued)
             for number in range(1, USED):

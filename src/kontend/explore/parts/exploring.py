@@ -119,9 +119,9 @@ def explored_in_parts(model: Model, search: Searching) -> Verdict | None:
     try:
         divided = candidates(model)
         if len(divided) > 1 and can_be_alike(model):
-            model.layout.server.start_record()
+            model.mechanics.server.start_record()
         parts = _independent(model, divided)
-        if len(parts) < 2 or model.delivery.has_looked:
+        if len(parts) < 2 or model.mechanics.delivery.has_looked:
             return None
         explored = _Parts(model, parts, search).explored()
         if not _are_independent(model, [part.footprint for part in explored]):
@@ -130,7 +130,7 @@ def explored_in_parts(model: Model, search: Searching) -> Verdict | None:
     except (Coupled, NotIndependent, BadScenario):
         return None  # a scenario that is refused is refused as a whole
     finally:
-        model.layout.server.record = None
+        model.mechanics.server.record = None
     verdict.seconds = time.perf_counter() - begin
     return verdict
 
@@ -162,7 +162,7 @@ class _Parts:
         restricted = self._model.restricted(part)
         search = self._search(restricted)
         verdict = search.run()
-        if restricted.delivery.has_looked:
+        if restricted.mechanics.delivery.has_looked:
             raise NotIndependent  # a mapping function may look at the objects of other parts
         schedules = search.exploration.quiescent.schedules()
         finals = [FinalState(*final) for final in zip(schedules, verdict.reached, strict=True)]
@@ -206,7 +206,7 @@ def _independent(model: Model, parts: list[Candidate]) -> list[Candidate]:
                 joined = {at, other}
                 break
             footprints.append(footprint(model, part))
-            if restricted.delivery.has_looked:
+            if restricted.mechanics.delivery.has_looked:
                 return []
         else:
             pairs = (
@@ -227,7 +227,7 @@ def _are_independent(model: Model, footprints: Sequence[Footprint]) -> bool:
     layout = model.layout
     if any(len(process.kinds) > process.declared for process in layout.processes):
         return False  # a kind that is not declared has one view for all
-    if any(program.asks_time for program in layout.programs) or model.timers.has_fired:
+    if any(program.asks_time for program in layout.programs) or layout.noticed.timer_has_fired:
         return False
     return not any(one.meets(other) for at, one in enumerate(footprints) for other in footprints[at + 1 :])
 

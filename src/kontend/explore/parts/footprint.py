@@ -107,7 +107,7 @@ def _touches(one: Footprint, other: Footprint) -> bool:
 def _resource(model: Model, kind: str) -> str:
     """The resource that serves a kind; empty for one that the initial state does not have."""
     try:
-        return model.layout.server.resource(model.initial().state, kind).key
+        return model.resource(model.initial(), kind)
     except UnknownKind:
         return ""
 

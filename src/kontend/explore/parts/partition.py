@@ -80,7 +80,7 @@ def can_be_divided(model: Model) -> bool:
         and model.layout.assumptions >= _ASSUMPTIONS
         and all(prop.mode == "eventually" for prop in scenario.properties)
         and all(program.initial_memory == b"{}" for program in model.programs)
-        and not any(action.when or action.retry for action in model.users.all_actions)
+        and not any(action.when or action.retry for action in model.mechanics.users.all_actions)
     )
 
 
@@ -89,8 +89,8 @@ def candidates(model: Model) -> list[Candidate]:
     world = model.initial()
     groups = _Groups()
     for index, program in enumerate(model.programs):
-        own = model.layout.server.resource(world.state, program.controller.kind).key
-        for resource, key, requests in model.delivery.listed_objects(world, index):
+        own = model.resource(world, program.controller.kind)
+        for resource, key, requests in model.mechanics.delivery.listed_objects(world, index):
             for request in requests:
                 groups.join(("request", program.number, request), ("object", resource, key))
                 groups.join(("request", program.number, request), ("object", own, request))
@@ -155,7 +155,7 @@ def _taken(model: Model, world: World, step: Step, steps: list[Step]) -> World:
 
 def _target(model: Model, world: World, kind: str, key: Key) -> tuple[str, str, Key]:
     try:
-        return "object", model.layout.server.resource(world.state, kind).key, key
+        return "object", model.resource(world, kind), key
     except UnknownKind:
         return "object", kind, key
 

@@ -13,7 +13,6 @@ from typing import Final
 from kontend.cluster.state import Change
 from kontend.explore.model.knowledge import Knowledge
 from kontend.explore.model.model import Model
-from kontend.explore.model.state.key import issued_after
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step, Transition
 from kontend.explore.planned.plan import FOREVER, Plan, check_plan
@@ -22,9 +21,10 @@ from kontend.explore.scenario import Reductions, Scenario
 
 #: Views are kept back by the plan alone, not by the bound.
 _ANY_LAG: Final = 10_000
-_DEPTH: Final = "plan depth"
-_SEQUENCE: Final = "plan sequence"
-_EVENT: Final = "plan event"
+#: The positions of the counters in a state. Behind them each instance has two: its writes, and its crashes.
+_DEPTH, _SEQUENCE, _EVENT, _WRITES = range(4)
+#: Sets a counter back.
+_BACK: Final = -1_000_000
 _OPERATIONS: Final = {"ADDED": "CREATE", "MODIFIED": "UPDATE", "DELETED": "DELETE"}
 
 
@@ -77,9 +77,9 @@ class PlannedModel(Model):
             return [*crashes[:1], calls[0]]
         actions = [step for step in steps if step.action == "act"]
         for step in actions:
-            ready = self._plan.userActionReadyDepths.get(self.users.position(world, step))
+            ready = self._plan.userActionReadyDepths.get(self.mechanics.users.position(world, step))
             if ready is not None and depth >= ready:
-                self._triggered.add(self.users.position(world, step))
+                self._triggered.add(self.mechanics.users.position(world, step))
                 return [step]
         starts = [step for step in steps if step.action == "start"]
         if starts:
@@ -94,7 +94,7 @@ class PlannedModel(Model):
         after = transition.world
         if step.action == "start":
             after = self._counted(after, _DEPTH, 1, self._deepest)
-            after = self._counted(after, self._writes_of(step.instance), -1_000_000, 0)
+            after = self._counted(after, self._writes_of(step.instance), _BACK, 0)
         if transition.changes:
             after = self._counted(after, _SEQUENCE, len(transition.changes), self._latest)
             if any(self._is_event(change) for change in transition.changes):
@@ -104,7 +104,7 @@ class PlannedModel(Model):
                 after = self._counted(after, self._writes_of(step.instance), len(transition.changes), most)
         if step.action == "crash":
             after = self._counted(after, self._crashed(step.instance), 1, 1)
-            after = self._counted(after, self._writes_of(step.instance), -1_000_000, 0)
+            after = self._counted(after, self._writes_of(step.instance), _BACK, 0)
         transition.world = after
         return transition
 
@@ -150,8 +150,8 @@ class PlannedModel(Model):
             if interval.reconciler != self._name(step.instance) or interval.kind != step.subject:
                 continue
             if interval.staleAt <= sequence and (interval.catchUpAt == FOREVER or sequence < interval.catchUpAt):
-                at = self.kinds[step.instance].index(interval.kind)
-                waiting = len(world.undelivered(step.instance, at, self.resources[step.instance][at]))
+                at = self.layout.kinds[step.instance].index(interval.kind)
+                waiting = len(world.undelivered(step.instance, at, self.layout.resources[step.instance][at]))
                 if interval.lag < 0 or waiting <= interval.lag:
                     self._triggered.add(interval)
                     return True
@@ -177,27 +177,26 @@ class PlannedModel(Model):
         wanted = self._plan.permuteAfterEvent
         if wanted is None or _OPERATIONS[change.type] != wanted.opType:
             return False
-        return self.layout.server.resource(self._initial, wanted.kind).key == change.resource
+        return self.resource(self.initial(), wanted.kind) == change.resource
 
     # Counters, as parts of the state
 
     def _name(self, index: int) -> str:
         return self.programs[index].controller.name
 
-    def _writes_of(self, index: int) -> str:
-        return f"plan writes {index}"
+    def _writes_of(self, index: int) -> int:
+        return _WRITES + 2 * index
 
-    def _crashed(self, index: int) -> str:
-        return f"plan crashed {index}"
+    def _crashed(self, index: int) -> int:
+        return _WRITES + 2 * index + 1
 
-    def _count(self, world: World, label: str) -> int:
-        return world.issued.get(label) or 0
+    def _count(self, world: World, at: int) -> int:
+        return world.counts[at] if world.counts else 0
 
-    def _counted(self, world: World, label: str, more: int, most: int) -> World:
-        before = self._count(world, label)
+    def _counted(self, world: World, at: int, more: int, most: int) -> World:
+        before = self._count(world, at)
         after = max(0, min(before + more, most))
         if after == before:
             return world
-        return world.with_issued(
-            world.issued.insert(label, after), issued_after(world.issued_sum, label, before, after)
-        )
+        counts = world.counts or (0,) * self._writes_of(len(self.programs))
+        return world.with_counts((*counts[:at], after, *counts[at + 1 :]))

@@ -103,7 +103,7 @@ class Judge:
             call, line = in_flight.node.calls[at], in_flight.node.lines[at]
             if in_flight.uuids:
                 call = bind_call(call, in_flight.uuids)
-            resource = self.model.layout.server.resource(world.state, call.kind).key
+            resource = self.model.resource(world, call.kind)
             writer = self.model.names[instance]
             faults = faults_of_writes(world.state, writer, in_flight, call, resource, changes, own=own)
             taken_back = (

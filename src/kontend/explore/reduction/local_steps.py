@@ -6,13 +6,11 @@ applied again wherever a process in the same situation meets the same objects, w
 
 from __future__ import annotations
 
-from kontend.explore.model.similarity import Similarity
-from kontend.explore.model.state.key import Keys
 from kontend.explore.model.state.process import InFlight, Instance, Process
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
-from kontend.explore.model.views.delivery import Delivery
 from kontend.explore.program.progress import Failure
+from kontend.explore.reduction.reducible import ProcessKeys, ProcessSimilarity, Views
 
 
 class LocalSteps:
@@ -36,8 +34,8 @@ class LocalSteps:
         before: World,
         after: World,
         number: int,
-        keys: Keys,
-        similarity: Similarity,
+        keys: ProcessKeys,
+        similarity: ProcessSimilarity,
         resources: list[str],
         *,
         steps: tuple[Step, ...],
@@ -79,7 +77,7 @@ class LocalSteps:
         """Some reconcile of the process has raised a programming error."""
         return any(instance.bugs for instance in self._process.instances)
 
-    def applied(self, world: World, number: int, keys: Keys, resources: list[str], delivery: Delivery) -> Process:
+    def applied(self, world: World, number: int, keys: ProcessKeys, resources: list[str], delivery: Views) -> Process:
         """The process after the same steps, in a state in which its situation is the same; made once for each."""
         followers = world.processes[number].followers(world.state)
         after = followers.get(self)
@@ -87,7 +85,7 @@ class LocalSteps:
             after = followers[self] = self._applied(world, number, keys, resources, delivery)
         return after
 
-    def _applied(self, world: World, number: int, keys: Keys, resources: list[str], delivery: Delivery) -> Process:
+    def _applied(self, world: World, number: int, keys: ProcessKeys, resources: list[str], delivery: Views) -> Process:
         state, process = world.state, world.processes[number]
         views = process.views
         if any(self._delivered):

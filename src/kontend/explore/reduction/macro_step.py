@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from kontend.explore.model.environment.faults import OPTIONAL
-from kontend.explore.model.layout import Layout
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step, Transition
-from kontend.explore.model.views.delivery import Delivery
 from kontend.explore.program.progress import Failure
 from kontend.explore.reduction.local_steps import LocalSteps
+from kontend.explore.reduction.reducible import Reducible
 
 #: A write: the number of steps up to and with it, the state before it, and the transition.
 Write = tuple[int, World, Transition]
@@ -73,11 +72,9 @@ class MacroStep:
 class LocalMacroStep(MacroStep):
     """Local steps of one process and nothing else. The state after them is made only where it is asked for."""
 
-    __slots__ = ("_delivery", "_layout", "_origin", "local", "number")
+    __slots__ = ("_model", "_origin", "local", "number")
 
-    def __init__(
-        self, origin: World, number: int, local: LocalSteps, cost: int, layout: Layout, delivery: Delivery
-    ) -> None:
+    def __init__(self, origin: World, number: int, local: LocalSteps, cost: int, model: Reducible) -> None:
         """``origin`` is the state before it, ``cost`` the number of perturbations in it."""
         self.steps = local.steps
         self.cost = cost
@@ -89,18 +86,18 @@ class LocalMacroStep(MacroStep):
         self.number = number
         self.local = local
         self._origin = origin
-        self._layout = layout
-        self._delivery = delivery
+        self._model = model
 
     def __getattr__(self, name: str) -> World:
         """Make the state after it: the attribute is not set before."""
         if name != "world":
             raise AttributeError(name)
-        self.world = after_local_steps(self._origin, self.number, self.local, self._layout, self._delivery)
+        self.world = after_local_steps(self._origin, self.number, self.local, self._model)
         return self.world
 
 
-def after_local_steps(world: World, number: int, local: LocalSteps, layout: Layout, delivery: Delivery) -> World:
+def after_local_steps(world: World, number: int, local: LocalSteps, model: Reducible) -> World:
     """The state after local steps of a process."""
-    process = local.applied(world, number, layout.keys, layout.processes[number].resources, delivery)
+    keys, delivery = model.mechanics.keys, model.mechanics.delivery
+    process = local.applied(world, number, keys, model.layout.processes[number].resources, delivery)
     return world.with_process(number, process)

@@ -25,7 +25,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kontend.cluster.state import Change
-from kontend.explore.model.model import Model
 from kontend.explore.model.state.process import Process
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step, Transition
@@ -34,6 +33,7 @@ from kontend.explore.program.symbols import Assumption
 from kontend.explore.reduction.deliveries import Deliveries
 from kontend.explore.reduction.local_steps import LocalSteps
 from kontend.explore.reduction.macro_step import LocalMacroStep, MacroStep, after_local_steps
+from kontend.explore.reduction.reducible import Reducible
 
 #: A reconcile that has read its views in so many ways without a request to the server never makes one.
 _MOST_READS: Final = 10_000
@@ -44,10 +44,11 @@ _SHOWN: Final = frozenset({Assumption.TIMELESS, Assumption.SETTLED_STAMPS, Assum
 class MacroSteps:
     """Lists the macro-steps of a state."""
 
-    def __init__(self, model: Model, *, shares: bool = True) -> None:
+    def __init__(self, model: Reducible, *, shares: bool = True) -> None:
         """``shares`` keeps local steps for other states in which a process is in the same situation."""
-        self.model = model
-        layout = model.layout
+        self._model = model
+        self._mechanics = model.mechanics
+        self._layout = layout = model.layout
         reductions, bounds = layout.scenario.reductions, layout.scenario.bounds
         self._deliveries = Deliveries(model)
         # An atomic reconcile pushes views in its middle, where mapping functions can tell what was delivered before.
@@ -56,7 +57,7 @@ class MacroSteps:
         self._processes, self._places = layout.processes, layout.places
         self._guards_reads = layout.scenario.guards.read_your_writes
         self._is_concurrent = [
-            any(model.programs[index].controller.max_concurrent > 1 for index in process.indexes)
+            any(layout.programs[index].controller.max_concurrent > 1 for index in process.indexes)
             for process in layout.processes
         ]
         self._reads = self._is_reduced and reductions.reads and not bounds.atomic
@@ -76,12 +77,12 @@ class MacroSteps:
         """All macro-steps of a state, in a fixed order."""
         origin = MacroStep(world)
         if not self._is_reduced:
-            return [origin.then(step, self.model.next(world, step)) for step in self.model.steps(world)]
-        if self.model.is_stuck(world):
+            return [origin.then(step, self._model.next(world, step)) for step in self._model.steps(world)]
+        if self._model.is_stuck(world):
             return []
-        different = self.model.layout.keys.different_processes(world)
+        different = self._mechanics.keys.different_processes(world)
         macros = [macro for number in different for macro in self._of_process(origin, number)]
-        for action in self.model.users.steps(world):
+        for action in self._mechanics.users.steps(world):
             macros += self._global(origin, action)
         for number, late in enumerate(world.late):
             macros += self._global(origin, Step("land", late.instance, late.in_flight.request, number))
@@ -108,7 +109,7 @@ class MacroSteps:
             return self._each(origin, number)
         macros = list(self._dropping(origin, number))
         if world.budget.total:
-            for fault in self.model.faults.of_process(world, number):
+            for fault in self._mechanics.faults.of_process(world, number):
                 macros += self._global(origin, fault)
         for index in self._processes[number].indexes:
             instance = world.instances[index]
@@ -158,7 +159,7 @@ class MacroSteps:
     def _each(self, origin: MacroStep, number: int) -> list[MacroStep]:
         """Every step of a process by itself."""
         macros: list[MacroStep] = []
-        for step in self.model.steps(origin.world):
+        for step in self._model.steps(origin.world):
             if step.instance >= 0 and step.action != "land" and self._places[step.instance][0] == number:
                 macros += self._global(origin, step)
         return macros
@@ -179,7 +180,7 @@ class MacroSteps:
             # Which of two ways is the cheaper one depends on others where a timer fires.
             timers = sorted(timer for instance in process.instances for timer in instance.timers)
             early = tuple([self._early(world, number, seconds) for seconds, _ in timers])
-            key = self.model.layout.keys.of_process(world, number)
+            key = self._mechanics.keys.of_process(world, number)
             question = (number, key, world.objects, issued, early, all_half_way)
             if question not in self._known:
                 reached = list(self._reached(MacroStep(world), number, all_half_way=all_half_way))
@@ -195,7 +196,7 @@ class MacroSteps:
 
     def _recorded(self, world: World, number: int, reached: Sequence[MacroStep]) -> list[LocalSteps] | None:
         """The local steps of a process that lead to these states; None where they cannot be applied in others."""
-        layout = self.model.layout
+        mechanics = self._mechanics
         if any(
             macro.world.issued_sum != world.issued_sum
             or any(in_flight.uuids for now in macro.world.processes[number].instances for in_flight in now.running)
@@ -208,9 +209,9 @@ class MacroSteps:
                 world,
                 macro.world,
                 number,
-                layout.keys,
-                self.model.similarity,
-                layout.processes[number].resources,
+                mechanics.keys,
+                mechanics.similarity,
+                self._processes[number].resources,
                 steps=macro.steps,
                 failure=macro.failure,
                 stale=macro.cost - start_cost - self._early(world, number, macro.timer),
@@ -222,14 +223,14 @@ class MacroSteps:
 
     def _joined(self, origin: MacroStep, number: int, local: LocalSteps, start_cost: int) -> MacroStep:
         """A macro-step followed by local steps, the first of which may be a start that perturbs others."""
-        layout, delivery, world = self.model.layout, self.model.delivery, origin.world
+        world = origin.world
         cost = origin.cost + local.stale + start_cost
         if local.timer:
             cost += self._early(world, number, local.timer)
         if not origin.steps:
-            return LocalMacroStep(world, number, local, cost, layout, delivery)
+            return LocalMacroStep(world, number, local, cost, self._model)
         return MacroStep(
-            after_local_steps(world, number, local, layout, delivery),
+            after_local_steps(world, number, local, self._model),
             origin.steps + local.steps,
             cost,
             origin.writes,
@@ -239,7 +240,7 @@ class MacroSteps:
 
     def _early(self, world: World, number: int, timer: float) -> int:
         """1 if other processes make a timer of a process an early one, else 0."""
-        return int(bool(timer) and not self.model.timers.other_processes_are_idle(world, number, timer))
+        return int(bool(timer) and not self._mechanics.timers.other_processes_are_idle(world, number, timer))
 
     def _reached(self, origin: MacroStep, number: int, *, all_half_way: bool) -> Iterator[MacroStep]:
         """Everything that a process can reach without the server, half way too; the cheapest way to each.
@@ -276,7 +277,7 @@ class MacroSteps:
             last = macro.steps[-1].instance
             if len(seen) > _MOST_READS:
                 raise BadScenario(
-                    f"{self.model.names[last]}: a reconcile read its cache in {_MOST_READS:,} ways without a request "
+                    f"{self._layout.names[last]}: a reconcile read its cache in {_MOST_READS:,} ways without a request "
                     "to the server; does it wait for something in a loop?"
                 )
             is_half_way = self._is_half_way(macro.world, last)
@@ -315,27 +316,28 @@ class MacroSteps:
 
     def _asks_server(self, world: World, index: int) -> bool:
         """The next call of the reconcile goes to the server."""
-        return not self.model.is_local(world, index, world.instances[index].running[0].node.calls[0])
+        call = world.instances[index].running[0].node.calls[0]
+        return not self._mechanics.reads.is_local(world.process(index), index, call)
 
     def _observations(self, origin: MacroStep, index: int) -> Iterator[tuple[MacroStep, str]]:
         """One start or one cached read, after any deliveries that it can tell; and the kind that was read."""
-        model = self.model
+        model, timers = self._model, self._mechanics.timers
         number = self._places[index][0]
         running = origin.world.instances[index].running
         every = self._deliveries.depend_on_order(origin.world, number)
         if running:
             call = running[0].node.calls[0]
-            kinds = [at for at, kind in enumerate(model.kinds[index]) if every or kind == call.kind]
+            kinds = [at for at, kind in enumerate(self._layout.kinds[index]) if every or kind == call.kind]
             step = Step("call", index, running[0].request)
             for macro in self._deliveries.of(origin, number, kinds):
-                if not model.must_wait(macro.world, index, call):
+                if not self._mechanics.reads.must_wait(macro.world.process(index), index, call):
                     yield macro.then(step, model.next(macro.world, step)), call.kind
             for step in (*self._timers(origin.world, index), *self._retries(origin.world, index)):
                 yield origin.then(step, model.next(origin.world, step)), ""
             return
         # Events of other kinds enqueue nothing: they are delivered before the read, or here if nothing comes between,
         # or if a mapping function may look at them.
-        declared = range(len(model.kinds[index])) if every or self._atomic else model.layout.declared[index]
+        declared = range(len(self._layout.kinds[index])) if every or self._atomic else self._layout.declared[index]
         for macro in self._deliveries.of(origin, number, declared):
             instance = macro.world.instances[index]
             for request in sorted(instance.queue):
@@ -346,11 +348,11 @@ class MacroSteps:
                 due = macro.then(retry, model.next(macro.world, retry))
                 yield due.then(step, model.next(due.world, step)), ""
             for seconds, request in sorted(instance.timers):
-                if self._shows_issued and model.timers.is_idle(macro.world, index, seconds):
+                if self._shows_issued and timers.is_idle(macro.world, index, seconds):
                     continue  # it fires by itself
                 fire, step = Step("timer", index, request), Step("start", index, request)
                 due = macro.then(fire, model.next(macro.world, fire))
-                due.timer = seconds if model.timers.process_is_idle(macro.world, number, seconds) else 0.0
+                due.timer = seconds if timers.process_is_idle(macro.world, number, seconds) else 0.0
                 yield due.then(step, model.next(due.world, step)), ""
 
     def _timers(self, world: World, index: int) -> list[Step]:
@@ -370,7 +372,7 @@ class MacroSteps:
         return [
             Step("timer", index, request)
             for seconds, request in sorted(world.instances[index].timers)
-            if self._shows_issued and self.model.timers.is_idle(world, index, seconds)
+            if self._shows_issued and self._mechanics.timers.is_idle(world, index, seconds)
         ]
 
     def _is_behind(self, world: World, number: int) -> bool:
@@ -382,7 +384,7 @@ class MacroSteps:
 
     def _global(self, origin: MacroStep, step: Step) -> list[MacroStep]:
         """A step that others may see; before a write, processes whose views it pushes may have come half way."""
-        transition = self.model.next(origin.world, step)
+        transition = self._model.next(origin.world, step)
         macros = [origin.then(step, transition)]
         if transition.changes:
             before = [origin]
@@ -403,12 +405,12 @@ class MacroSteps:
         if world.issued_sum != before.issued_sum or any(
             self._places[other.instance][0] == own for other in macro.steps
         ):
-            return macro.then(step, self.model.next(world, step))
+            return macro.then(step, self._model.next(world, step))
         # The step writes the same; only the views of the processes that have come half way are pushed anew.
         after = transition.world
         for number, process in enumerate(world.processes):
             if process is not before.processes[number]:
-                after = self.model.delivery.pushed_process(after.with_process(number, process), number)
+                after = self._mechanics.delivery.pushed_process(after.with_process(number, process), number)
         cost = macro.cost + (1 if step.action == "act" else transition.cost)
         return MacroStep(
             after, (*macro.steps, step), cost, (), transition.failure or macro.failure, transition.refused, wrote=True

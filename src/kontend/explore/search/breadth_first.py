@@ -275,7 +275,7 @@ class BreadthFirst:
         """All unperturbed runs are in the graph."""
         self._knows_baseline = True
         model = self.model
-        if self._reference is None and self._hurries and model.users.can_hurry:
+        if self._reference is None and self._hurries and model.mechanics.users.can_hurry:
             expander = Expander(model, HurriedSteps(model))
             search = BreadthFirst(model, expander=expander, unperturbed=True, hurries=False, spill=self._spill)
             search.run()

@@ -95,6 +95,7 @@ class Expander:
     def __init__(self, model: Model, source: MacroStepSource | None = None) -> None:
         self.model = model
         self._source = source or MacroSteps(model)
+        self._mechanics = model.mechanics
         self._judge = Judge(model)
         #: States that were found and not expanded yet.
         self._frontier: dict[int, World] = {}
@@ -126,8 +127,8 @@ class Expander:
         world = self.model.initial()
         self._frontier[0] = world
         return (
-            self.model.layout.keys.of(world),
-            self.model.faults.reserve(world),
+            self._mechanics.keys.of(world),
+            self._mechanics.faults.reserve(world),
             world.objects,
             self._judge.holds(world),
             tuple(self._judge.of_initial(world)),
@@ -182,7 +183,7 @@ class Expander:
         self._seen = set()
         self._walker.forget()
         self._judge.forget()
-        self.model.forget()
+        self._mechanics.forget()
         if isinstance(self._source, MacroSteps):
             self._source.forget()
 
@@ -251,13 +252,13 @@ class Expander:
     def _expanded(self, world: World) -> tuple[list[Successor], list[MacroStep]]:
         if self._most is not None and len(self._seen) > _MOST_SEEN:
             self._seen = set()
-        keys, seen = self.model.layout.keys, self._seen
+        keys, seen = self._mechanics.keys, self._seen
         holds, reserve = self._judge.holds(world), self._reserve(world)
         shared, processes = keys.shared_part(world), keys.of_processes(world)
-        similarity, shared_similarity = self.model.similarity, b""
+        similarity, shared_similarity = self._mechanics.similarity, b""
         similarities: list[bytes] = []
         macros = self._source.of(world)
-        may_fire = self.model.timers.has_fired
+        may_fire = self.model.layout.noticed.timer_has_fired
         successors = []
         for macro in macros:
             if not isinstance(macro, LocalMacroStep):
@@ -300,7 +301,7 @@ class Expander:
         return successors, macros
 
     def _successor(self, world: World, macro: MacroStep) -> Successor:
-        model, judge = self.model, self._judge
+        model, mechanics, judge = self.model, self._mechanics, self._judge
         findings: tuple[tuple[int, Finding], ...] = ()
         passed: tuple[bool, ...] = ()
         for at, before, transition in macro.writes:
@@ -314,11 +315,11 @@ class Expander:
             findings += self._of_failure(macro)
         after = macro.world
         created = _created(macro) if macro.writes else ()
-        key = model.layout.keys.of(after)
+        key = mechanics.keys.of(after)
         similar = 0
         if key not in self._seen:
             self._seen.add(key)
-            similar = model.similarity.of(after)
+            similar = mechanics.similarity.of(after)
         return Successor(
             macro.steps,
             macro.cost,
@@ -328,7 +329,7 @@ class Expander:
             findings,
             failure.text if failure is not None and not failure.is_bug else "",
             macro.refused,
-            model.users.position(world, macro.steps[-1]) if macro.steps[-1].action == "act" else -1,
+            mechanics.users.position(world, macro.steps[-1]) if macro.steps[-1].action == "act" else -1,
             macro.wrote,
             passed,
             created,
@@ -348,10 +349,10 @@ class Expander:
         return tuple((len(macro.steps), finding) for finding in findings)
 
     def _reserve(self, world: World) -> Reserve:
-        return self.model.faults.reserve(world) if world.budget.total else NO_RESERVE
+        return self._mechanics.faults.reserve(world) if world.budget.total else NO_RESERVE
 
     def _fires(self, macro: MacroStep) -> bool:
-        return self.model.timers.has_fired and any(step.action == "timer" for step in macro.steps)
+        return self.model.layout.noticed.timer_has_fired and any(step.action == "timer" for step in macro.steps)
 
 
 def _created(macro: MacroStep) -> tuple[Key, ...]:

@@ -367,7 +367,7 @@ class Exploration:
         After the unperturbed runs (``baseline_only``) that is certain only where the object is never created.
         """
         for index in sorted(self._refused.keys() - self._taken):
-            action, message = self.model.users.all_actions[index], self._refused[index]
+            action, message = self.model.mechanics.users.all_actions[index], self._refused[index]
             if not baseline_only or (message.endswith("not found") and action.key not in self._created):
                 raise never_possible(action, message)
 
@@ -402,7 +402,7 @@ class Exploration:
     def _judge_unused(self) -> None:
         """Warn of actions that never happen, and of questions that never have an answer."""
         model = self.model
-        self.verdict.warnings += model.users.unused(model.initial(), self._taken | self._refused.keys())
+        self.verdict.warnings += model.mechanics.users.unused(model.initial(), self._taken | self._refused.keys())
         answers = set(self.graph.holds.values)
         open_questions = [prop for prop in self._properties if prop.has_answer is not None]
         for at, prop in enumerate(open_questions, len(self._positions)):

@@ -73,7 +73,7 @@ class QuiescentStates:
         world = self.world(number)
         steps = [step for step in self._model.steps(world) if step.action not in OPTIONAL]
         if all(step.action in ("deliver", "relist") for step in steps):
-            return not self._model.delivery.is_settled(world)
+            return not self._model.mechanics.delivery.is_settled(world)
         return True
 
     def know_baseline(self, baseline: QuiescentStates) -> None:

@@ -124,7 +124,7 @@ class Repetition:
 
 def form_of_state(model: Model, world: World) -> bytes:
     """A state up to generations and made-up names."""
-    state, keys = world.state, model.layout.keys
+    state, keys = world.state, model.mechanics.keys
     lines = [
         f"{resource} {Key(*key)} ".encode() + relative_body(version.body) + managed_fields.encode_json(version.managed)
         for resource in state.kinds

@@ -30,9 +30,9 @@ class Lessons:
     """The knowledge of one shard that others lack, and the other way round."""
 
     def __init__(self, model: Model) -> None:
-        self._timers = model.timers
+        self._noticed = model.layout.noticed
         self._knowledge = model.knowledge
-        self._server = model.layout.server
+        self._server = model.mechanics.server
         self._programs = {program.number: program for program in model.programs}
         for program in self._programs.values():
             program.fresh = []
@@ -59,8 +59,8 @@ class Lessons:
             self._programs[number].take(behaviour)
         self._server.take(learnt.outcomes)
         self._knowledge.merge(learnt.namespaced, learnt.unknown)
-        self._timers.has_fired = self._timers.has_fired or learnt.timer_has_fired
+        self._noticed.timer_has_fired |= learnt.timer_has_fired
         self._reported = self._facts()  # the search knows them
 
     def _facts(self) -> tuple[dict[str, bool], set[str], bool]:
-        return dict(self._knowledge.namespaced), set(self._knowledge.unknown), self._timers.has_fired
+        return dict(self._knowledge.namespaced), set(self._knowledge.unknown), self._noticed.timer_has_fired

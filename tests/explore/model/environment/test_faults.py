@@ -226,9 +226,11 @@ def test_states_differ_in_the_changes_that_a_restart_could_go_back_to() -> None:
     """The cluster is the same, but the change before is another one."""
     model = Model(scenario(lag=0, rewind=1))
     two = taken(model, Step("act"), Step("act"))
-    assert model.faults.reserve(two).recent != model.faults.reserve(taken(model, Step("act"))).recent
+    assert (
+        model.mechanics.faults.reserve(two).recent != model.mechanics.faults.reserve(taken(model, Step("act"))).recent
+    )
     without = Model(scenario(lag=0, rewind=0))
-    assert without.faults.reserve(taken(without, Step("act"))).recent == b""
+    assert without.mechanics.faults.reserve(taken(without, Step("act"))).recent == b""
 
 
 class Patient(Controller):
@@ -422,7 +424,7 @@ def test_only_a_write_on_its_way_is_overtaken_by_a_successor_and_none_within_ato
     assert "depose" in actions(model, taken(model, START, CALL))
     atomic = Model(scenario(Reads(), handovers=1, atomic=True))
     in_flight = taken(model, START, CALL)
-    assert "depose" not in {step.action for step in atomic.faults.steps(in_flight)}
+    assert "depose" not in {step.action for step in atomic.mechanics.faults.steps(in_flight)}
 
 
 def test_one_process_has_the_steps_of_all_where_it_is_the_only_one() -> None:

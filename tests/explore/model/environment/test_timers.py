@@ -312,12 +312,12 @@ def _without(scenario: Scenario, *assumptions: Assumption) -> Model:
 def _fired(model: Model, world: World, seconds: float, *, is_early: bool = False) -> World:
     """The state after a timer of the first instance has been set and has fired."""
     waiting = world.with_instance(0, world.instances[0].changed(timers=frozenset({(seconds, W)})))
-    return model.timers.fired(waiting, 0, W, is_early=is_early)
+    return model.mechanics.timers.fired(waiting, 0, W, is_early=is_early)
 
 
 def _passed(model: Model, world: World) -> str:
     """The seconds of the clock of a request; the first minute is enough."""
-    start, now = (model.timers.now(each, 0, W) for each in (model.initial(), world))
+    start, now = (model.mechanics.timers.now(each, 0, W) for each in (model.initial(), world))
     assert start.endswith(":00Z")
     assert now[:-3] == start[:-3]
     return now[-3:-1]
@@ -331,7 +331,7 @@ def test_a_timer_advances_the_clock_of_its_request_the_first_two_times() -> None
         world = _fired(model, world, 5.0)
         passed.append(_passed(model, world))
     assert passed == ["05", "10", "10", "10"]
-    assert model.timers.now(world, 0, SLOW) == model.timers.now(model.initial(), 0, W)
+    assert model.mechanics.timers.now(world, 0, SLOW) == model.mechanics.timers.now(model.initial(), 0, W)
 
 
 def test_a_timer_that_fires_early_advances_the_clock_once_and_leaves_time_for_a_later_one() -> None:
@@ -358,15 +358,15 @@ def test_a_write_advances_the_clock_only_where_stamps_matter() -> None:
     scenario = _scenario(Beats(), objects=[WIDGET])
     for assumptions, passed in ((), "00"), ((Assumption.SETTLED_STAMPS,), "01"):
         model = _without(scenario, Assumption.TIMELESS, *assumptions)
-        assert _passed(model, model.timers.stamped(model.initial(), 0, W)) == passed
+        assert _passed(model, model.mechanics.timers.stamped(model.initial(), 0, W)) == passed
 
 
 def test_the_time_can_be_asked_for_as_long_as_no_timer_has_fired() -> None:
     model = Model(_scenario(Stamps(), objects=[WIDGET]))
     world = _after(model, *_reconciled(W))
     assert model.programs[0].asks_time
-    assert not model.timers.has_fired
-    assert model.timers.now(world, 0, W) == model.timers.now(model.initial(), 0, W)
+    assert not model.layout.noticed.timer_has_fired
+    assert model.mechanics.timers.now(world, 0, W) == model.mechanics.timers.now(model.initial(), 0, W)
 
 
 # What an instance has to do before its timer
@@ -405,8 +405,8 @@ def test_others_are_idle_whatever_an_instance_has_to_do_itself() -> None:
     model = Model(_scenario(Waits(), Others(), objects=[widget("w", seconds=5)]))
     world = _after(model, *_reconciled(W, 1))
     assert world.instances[0].queue == {W}
-    assert model.timers.others_are_idle(world, 0, 5.0)
-    assert not model.timers.others_are_idle(world, 1, 5.0)
+    assert model.mechanics.timers.others_are_idle(world, 0, 5.0)
+    assert not model.mechanics.timers.others_are_idle(world, 1, 5.0)
 
 
 class ReadsAnother(Waits):

@@ -66,10 +66,10 @@ def test_events_are_delivered_one_by_one_in_order() -> None:
     world = model.initial()
     for _ in range(2):
         world = model.next(world, ACT).world
-    assert len(world.undelivered(0, 0, model.resources[0][0])) == 2
+    assert len(world.undelivered(0, 0, model.layout.resources[0][0])) == 2
     first = model.next(world, DELIVER)
     assert first.line == "marks sees MODIFIED Widget default/w"
-    assert len(first.world.undelivered(0, 0, model.resources[0][0])) == 1
+    assert len(first.world.undelivered(0, 0, model.layout.resources[0][0])) == 1
     second = model.next(first.world, DELIVER).world
     assert DELIVER not in model.steps(second)
 
@@ -79,7 +79,7 @@ def test_a_write_beyond_the_bound_on_lag_forces_the_oldest_event() -> None:
     world = model.next(model.initial(), ACT).world
     transition = model.next(world, ACT)
     assert transition.line == "the user changes Widget default/w: metadata, and marks sees MODIFIED Widget default/w"
-    assert len(transition.world.undelivered(0, 0, model.resources[0][0])) == 1
+    assert len(transition.world.undelivered(0, 0, model.layout.resources[0][0])) == 1
 
 
 def test_a_relist_is_enabled_only_where_several_events_are_about_one_object() -> None:
@@ -91,7 +91,7 @@ def test_a_relist_is_enabled_only_where_several_events_are_about_one_object() ->
     relist = model.next(model.next(world, ACT).world, RELIST)
     assert relist.cost == 1
     assert relist.line == "marks lists Widget again: marks sees MODIFIED Widget default/w and ADDED Widget default/x"
-    assert relist.world.undelivered(0, 0, model.resources[0][0]) == []
+    assert relist.world.undelivered(0, 0, model.layout.resources[0][0]) == []
     assert relist.world.instances[0].queue == {Key("default", "w"), Key("default", "x")}
 
 

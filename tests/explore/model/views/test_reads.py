@@ -295,7 +295,7 @@ def test_a_live_read_does_not_wait_for_the_event_of_an_own_write() -> None:
     for step in (Step("start", 0, key), *[Step("call", 0, key)] * 3):
         assert step in model.steps(world)
         world = model.next(world, step).world
-    assert len(world.undelivered(0, 0, model.resources[0][0])) == 1
+    assert len(world.undelivered(0, 0, model.layout.resources[0][0])) == 1
 
 
 class DeletesAll(Controller):
@@ -354,7 +354,7 @@ def _ok(verdict: Verdict) -> bool:
 
 def _reads() -> tuple[Reads, Model]:
     model = Model(Scenario([Combines()], crds=[CRD], objects=[WIDGET], bounds=Bounds(faults=0), guards=GUARDED))
-    return Reads(model.layout, model.delivery), model
+    return Reads(model.layout, model.mechanics.delivery), model
 
 
 OWN = Key("default", "w")
@@ -411,7 +411,7 @@ def test_a_list_shows_its_namespace_and_is_stale_only_by_events_in_it(
     world = model.next(model.next(model.initial(), START).world, ACT).world
     (in_flight,) = world.instances[0].running
     call = Call("list", KIND, namespace, cached=True)
-    outcome, _ = Reads(model.layout, model.delivery).read(world, 0, in_flight, call)
+    outcome, _ = Reads(model.layout, model.mechanics.delivery).read(world, 0, in_flight, call)
     items = orjson.loads(outcome.response()[1:])["items"]
     assert [_label(item) for item in items] == labels
     assert {item["metadata"]["namespace"] for item in items} == ({namespace} if namespace else {"default", "far"})

@@ -124,23 +124,23 @@ def test_a_mapping_function_is_called_once_for_the_same_event() -> None:
 def test_it_is_known_whether_a_mapping_function_looks_at_other_objects(mapper: Mapper) -> None:
     looks = model_of(mapper, update(config(), data={"group": "b"}))
     world = after(looks, ACT)
-    assert looks.delivery.has_looked
-    assert looks.delivery.depends_on_order(world, 0)
-    assert not looks.delivery.depends_on_order(idle(looks), 0)
+    assert looks.mechanics.delivery.has_looked
+    assert looks.mechanics.delivery.depends_on_order(world, 0)
+    assert not looks.mechanics.delivery.depends_on_order(idle(looks), 0)
     blind = model_of(_first, update(config(), data={"a": "1"}))
     world = after(blind, ACT)
-    assert not blind.delivery.depends_on_order(world, 0)
-    assert not blind.delivery.has_looked
+    assert not blind.mechanics.delivery.depends_on_order(world, 0)
+    assert not blind.mechanics.delivery.has_looked
 
 
 def test_a_change_to_come_counts_for_the_order() -> None:
     model = model_of(_same_group, update(config(), data={"group": "b"}), update(OTHER, spec={"size": 1}))
     world = after(model, ACT)
     changes = world.state.changes_since(idle(model).state.resource_version)
-    assert model.delivery.depends_on_order(idle(model), 0, changes)
+    assert model.mechanics.delivery.depends_on_order(idle(model), 0, changes)
     later = model.next(world, ACT).world
     of_widget = later.state.changes_since(world.state.resource_version)
-    assert not model.delivery.depends_on_order(idle(model), 0, of_widget)
+    assert not model.mechanics.delivery.depends_on_order(idle(model), 0, of_widget)
 
 
 def _same_named_group(obj: Object, cache: Cache) -> Iterable[Key]:
@@ -185,7 +185,7 @@ def test_versions_count_only_where_code_reads_them() -> None:
 
     model = model_of(_first, update(config(), data={"a": "1"}), update(config(), data={"a": "0"}))
     world = after(model, ACT, ACT)
-    one, two = world.undelivered(0, 1, model.resources[0][1])
+    one, two = world.undelivered(0, 1, model.layout.resources[0][1])
     for exact in (False, True):
         triggers = Triggers(Mapped(by_version), model.layout.server.resource, (KIND, CM), exact=exact)
         first = triggers.without_looking(world, CM, one.key, None, one.old)
@@ -214,6 +214,6 @@ def _mapped_to(*names: str) -> Callable[[Object, Cache], Iterable[str]]:
 def test_events_that_enqueue_nothing_leave_a_state_settled() -> None:
     for names, settled in (((), True), (("w",), False)):
         model = model_of(_mapped_to(*names), update(config(), data={"a": "1"}))
-        assert model.delivery.is_settled(idle(model))
-        assert not model.delivery.is_settled(model.initial())
-        assert model.delivery.is_settled(after(model, ACT)) is settled
+        assert model.mechanics.delivery.is_settled(idle(model))
+        assert not model.mechanics.delivery.is_settled(model.initial())
+        assert model.mechanics.delivery.is_settled(after(model, ACT)) is settled

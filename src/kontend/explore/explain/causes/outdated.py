@@ -85,7 +85,7 @@ def _blind_write(trail: Trail, taken: Taken, other: Taken, change: Change) -> tu
             call = part.call
             if call is None or not call.writes or call.key != change.key or part.transition.answer.refusal is not None:
                 continue
-            if trail.model.layout.server.resource(part.before.state, call.kind).key == change.resource:
+            if trail.model.resource(part.before, call.kind) == change.resource:
                 return step, part
     return None
 

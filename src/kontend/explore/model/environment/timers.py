@@ -19,11 +19,11 @@ reconcile that has asked for the time writes something; elsewhere that would onl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Final
 
 from kontend.cluster.times import rfc3339
 from kontend.explore.model.environment.courses import Course, Next, course
+from kontend.explore.model.environment.futile import Futile
 from kontend.explore.model.layout import Layout
 from kontend.explore.model.state.key import issued_after
 from kontend.explore.model.state.process import ENOUGH_BUGS, Instance, Timer
@@ -48,23 +48,16 @@ OUT_OF_TIME: Final = "the time goes on"
 class Timers:
     """The timers and clocks of a model."""
 
-    def __init__(
-        self, layout: Layout, start: int, changes_nothing: Callable[[World, Step], bool], following: Next
-    ) -> None:
-        """``start`` is the time of the initial state, in seconds.
-
-        ``changes_nothing`` says whether a retry or a timer, with the reconcile that follows, leads back to the state;
-        ``following`` takes a step.
-        """
+    def __init__(self, layout: Layout, futile: Futile, following: Next) -> None:
+        """``futile`` tells which retries and timers change nothing; ``following`` takes a step."""
         self._following = following
         self._differs: dict[tuple[object, ...], bool] = {}
         self._layout = layout
-        self._start = start
-        self._changes_nothing = changes_nothing
+        #: The time of the initial state, in seconds.
+        self._start = layout.start.now
+        self._futile = futile
         self._ticks = Assumption.SETTLED_STAMPS not in layout.assumptions
         self._timeless = Assumption.TIMELESS in layout.assumptions and not self._ticks
-        #: Some timer has fired in some state.
-        self.has_fired = False
 
     def cost(self, world: World, index: int, seconds: float) -> int:
         """1 for a timer that fires while something else is left to do, else 0."""
@@ -80,7 +73,7 @@ class Timers:
             return False
         steps = [Step("retry", index, request) for request in sorted(instance.delayed)]
         steps += [Step("timer", index, request) for other, request in sorted(instance.timers) if other < seconds]
-        return all(self._changes_nothing(world, step) for step in steps)
+        return all(self._futile.is_futile(world, step) for step in steps)
 
     def others_are_idle(self, world: World, index: int, seconds: float) -> bool:
         """All other instances have nothing to do before a timer of so many seconds."""
@@ -109,7 +102,7 @@ class Timers:
         timer = next(timer for timer in instance.timers if timer[1] == request)
         changed = instance.changed(timers=instance.timers - {timer}, queue=instance.queue | {request})
         world = world.with_instance(index, changed)
-        self.has_fired = True
+        self._layout.noticed.timer_has_fired = True
         seconds = math.ceil(timer[0])
         passed = world.issued.get(self._label(index, request)) or 0
         if passed < (_MOST_EARLY_PERIODS if is_early else _FEWEST_PERIODS) * seconds:
@@ -176,7 +169,7 @@ class Timers:
 
     def now(self, world: World, index: int, request: Key) -> str:
         """The time that a reconcile sees."""
-        if self._timeless and self.has_fired and self._layout.programs[index].asks_time:
+        if self._timeless and self._layout.noticed.timer_has_fired and self._layout.programs[index].asks_time:
             raise Refuted(Assumption.TIMELESS)
         return rfc3339(self._start + (0 if self._timeless else world.issued.get(self._label(index, request)) or 0))
 

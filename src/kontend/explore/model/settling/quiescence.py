@@ -28,4 +28,4 @@ def is_quiescent(model: Model, world: World, steps: Sequence[Step]) -> bool:
         return True
     if any(step.action not in ("retry", "timer") for step in steps):
         return False
-    return all(model.changes_nothing(world, step) for step in steps)
+    return all(model.mechanics.futile.is_futile(world, step) for step in steps)

@@ -111,7 +111,7 @@ def _followed(model: Model, world: World, *, acts: bool = True, most_timers: int
             run.written.append((len(run.schedule), world))
             idle = 0
             writes = len(run.written)
-            if writes >= MOST_WRITES and model.timers.may_end(world):
+            if writes >= MOST_WRITES and model.mechanics.timers.may_end(world):
                 patient_until = min(writes + MOST_WRITES, _MOST_TIMED_WRITES)
             if writes >= patient_until:
                 return run

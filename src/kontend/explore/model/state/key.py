@@ -136,6 +136,8 @@ class Keys:
         ]
         if self._exact:
             parts.append(world.state.resource_version.to_bytes(8, "big"))
+        if world.counts:
+            parts.append(b"".join([count.to_bytes(4, "big") for count in world.counts]))
         if world.late:
             parts.append(xxhash.xxh3_128_digest(repr([self._late(world, late) for late in world.late]).encode()))
         return b"".join(parts)

@@ -34,6 +34,7 @@ class World:
         "_instances",
         "acted",
         "budget",
+        "counts",
         "issued",
         "issued_sum",
         "late",
@@ -56,6 +57,7 @@ class World:
         issued_sum: int,
         budget: Budget = SPENT,
         late: tuple[LateWrite, ...] = (),
+        counts: tuple[int, ...] = (),
     ) -> None:
         self.state = state
         self.processes = processes
@@ -74,6 +76,8 @@ class World:
         self.budget = budget
         #: Writes of instances that were replaced since.
         self.late = late
+        #: What a plan counts (:mod:`kontend.explore.planned`); empty elsewhere.
+        self.counts = counts
 
     @property
     def instances(self) -> tuple[Instance, ...]:
@@ -108,6 +112,7 @@ class World:
             self.issued_sum,
             self.budget,
             self.late,
+            self.counts,
         )
 
     def within(self, other: World, state: State) -> World:
@@ -123,6 +128,7 @@ class World:
             other.issued_sum,
             other.budget,
             other.late,
+            other.counts,
         )
 
     def written(self, state: State, objects: int, masked: int, issued: HashTrieMap[str, int], issued_sum: int) -> World:
@@ -138,6 +144,7 @@ class World:
             issued_sum,
             self.budget,
             self.late,
+            self.counts,
         )
 
     def with_action_taken(self, user: int) -> World:
@@ -157,6 +164,10 @@ class World:
         """This state with other writes on their way."""
         return self._with(late=late)
 
+    def with_counts(self, counts: tuple[int, ...]) -> World:
+        """This state with other counts."""
+        return self._with(counts=counts)
+
     def _with(
         self,
         *,
@@ -165,6 +176,7 @@ class World:
         issued_sum: int | None = None,
         budget: Budget | None = None,
         late: tuple[LateWrite, ...] | None = None,
+        counts: tuple[int, ...] | None = None,
     ) -> World:
         return World(
             self.state,
@@ -177,6 +189,7 @@ class World:
             self.issued_sum if issued_sum is None else issued_sum,
             self.budget if budget is None else budget,
             self.late if late is None else late,
+            self.counts if counts is None else counts,
         )
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from typing import Final
 
 from kontend.cluster.state import Change, State, Version
@@ -25,8 +24,12 @@ _MOST_PUSHED: Final = 2_000
 class Delivery:
     """Brings the views of processes forward."""
 
-    def __init__(self, layout: Layout, foreign: Sequence[frozenset[Key]] = ()) -> None:
-        """``foreign`` are, for each instance, requests that take no part: see :mod:`kontend.explore.model.part`."""
+    def __init__(self, layout: Layout, foreign: Sequence[frozenset[Key]] = (), *, shares: bool = True) -> None:
+        """``foreign`` are, for each instance, requests that take no part: see :mod:`kontend.explore.model.part`.
+
+        ``shares`` keeps processes that were brought forward, for other states that have them. Where no two states have
+        a process in common, keeping any would only cost time.
+        """
         self._layout = layout
         self._foreign = foreign
         self._lag = layout.scenario.bounds.lag
@@ -41,13 +44,7 @@ class Delivery:
         ]
         #: Processes after a write. Many states share it: others have only taken local steps in between.
         self._pushed: dict[tuple[Process, State, int], tuple[Process, tuple[Text, ...]]] = {}
-        self._shares = True
-
-    def unshared(self) -> Delivery:
-        """The same where no two states have a process in common, so that keeping any would only cost time."""
-        delivery = copy(self)
-        delivery._shares = False
-        return delivery
+        self._shares = shares
 
     def forget(self) -> None:
         """Forget the processes that were brought forward."""

@@ -134,9 +134,9 @@ class _Shrinking:
         if step.instance < 0:
             return
         caught_up = tuple(
-            Step("deliver", step.instance, model.kinds[step.instance][at])
+            Step("deliver", step.instance, model.layout.kinds[step.instance][at])
             for at in range(len(world.process(step.instance).views))
-            for _ in world.undelivered(step.instance, at, model.resources[step.instance][at])
+            for _ in world.undelivered(step.instance, at, model.layout.resources[step.instance][at])
         )
         if caught_up:
             yield before + caught_up + schedule[number:]
