@@ -19,7 +19,7 @@ from explore.programs import scenarios
 from explore.shards.test_sharded import RACE, comparable
 from kontend.explore import Scenario, Verdict
 from kontend.explore.exploring import SearchOptions, explore
-from kontend.explore.search import breadth_first, depth_first, expander, memory_limit
+from kontend.explore.search import breadth_first, depth_first, expander, memory_limit, successors
 from kontend.explore.search.expander import Expander
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.store import visited
@@ -51,7 +51,7 @@ def _pressed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(depth_first, "OFTEN", 20)
     monkeypatch.setattr(breadth_first, "_TOGETHER", 40)
     monkeypatch.setattr(expander, "_TOGETHER", 7)
-    monkeypatch.setattr(expander, "_MOST_SEEN", 50)
+    monkeypatch.setattr(successors, "_MOST_SEEN", 50)
     monkeypatch.setattr(visited, "_FRESH", 100)
     monkeypatch.setattr(checkpoint, "_STATES", 10)
     monkeypatch.setattr(sharded, "ENOUGH", 1)

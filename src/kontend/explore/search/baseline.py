@@ -11,7 +11,8 @@ from typing import Final
 from kontend.explore.model.model import Model
 from kontend.explore.scenario import Scenario
 from kontend.explore.search.breadth_first import INTERRUPTED, BreadthFirst
-from kontend.explore.search.expander import Expander, UnperturbedSteps
+from kontend.explore.search.expander import Expander
+from kontend.explore.search.successors import UnperturbedSteps
 
 #: The number of states for those who want the baseline soon: a matter of seconds.
 SOON: Final = 20_000

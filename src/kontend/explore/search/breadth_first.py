@@ -17,11 +17,10 @@ from typing import Final, Protocol
 
 from kontend.explore.factored.local_states import Effort
 from kontend.explore.model.model import Model
-from kontend.explore.model.state.budget import Reserve
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
 from kontend.explore.properties.built_in import Finding
-from kontend.explore.search.expander import Expander, Successor
+from kontend.explore.search.expander import Expander
 from kontend.explore.search.exploration import Exploration
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.hurried import HurriedSteps
@@ -29,6 +28,7 @@ from kontend.explore.search.limits import Limits
 from kontend.explore.search.memory_limit import MemoryLimit
 from kontend.explore.search.snapshot import Progress
 from kontend.explore.search.store.files import NoRoom
+from kontend.explore.search.successor import StateRecord, Successor
 from kontend.explore.trace.counterexample import counterexample
 from kontend.explore.verdict import Verdict, Violation
 from kontend.runtime.source_location import SourceLocation
@@ -60,8 +60,8 @@ class StateExpander(Protocol):
     def follow(self, graph: Graph) -> None:
         """Use the graph of the search to find the steps that lead to a state."""
 
-    def initial(self) -> tuple[bytes, Reserve, int, tuple[bool, ...], tuple[Finding, ...]]:
-        """The initial state: its key, the faults left, its objects, the answers of the properties, and violations."""
+    def initial(self) -> tuple[StateRecord, tuple[Finding, ...]]:
+        """The initial state, and violations in it."""
 
     def expand(self, numbers: list[int], ahead: Sequence[int] = ()) -> Iterator[tuple[int, list[Successor]]]:
         """The successors of some states; ``ahead`` are those that certainly come next, before any others."""

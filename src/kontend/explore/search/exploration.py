@@ -19,17 +19,17 @@ from kontend.explore.model.environment.timers import MOST_PERIODS, OUT_OF_TIME
 from kontend.explore.model.model import Model
 from kontend.explore.model.replayed import replay
 from kontend.explore.model.settling.restless import MOST_WRITES, Cycle, restless
-from kontend.explore.model.state.budget import Reserve
 from kontend.explore.model.state.process import ENOUGH_BUGS
 from kontend.explore.properties import built_in
 from kontend.explore.properties.built_in import BuiltIn, Finding
 from kontend.explore.search.cycles import judged_cycles
-from kontend.explore.search.expander import Numbering, Successor
+from kontend.explore.search.expander import Numbering
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.levels import counted, suggestions
 from kontend.explore.search.quiescent import QuiescentStates
 from kontend.explore.search.repetition import Repetition
 from kontend.explore.search.snapshot import Snapshot
+from kontend.explore.search.successor import NOTHING, StateRecord, Successor
 from kontend.explore.search.violations import Explain, Violations
 from kontend.explore.verdict import Reached, Verdict, Violation
 from kontend.kube.meta.names import Key
@@ -80,15 +80,13 @@ class Exploration:
 
     # Recording
 
-    def start(
-        self, key: bytes, reserve: Reserve, objects: int, holds: tuple[bool, ...], findings: Sequence[Finding]
-    ) -> None:
+    def start(self, reached: StateRecord, findings: Sequence[Finding]) -> None:
         """Record the initial state."""
         self._size = max(self._size, self.model.initial().size)  # a search of the baseline may know it already
         self._cycle = restless(self.model)
         if self._cycle is not None:  # every round may create something, so the first one has to do
             self._size = max(self._size, replay(self.model, self._cycle.schedule)[-1].world.size)
-        self.graph.add(key, -1, (), 0, objects, holds, reserve)
+        self.graph.add(reached.key, -1, (), 0, reached.objects, reached.holds, reached.reserve)
         for finding in findings:
             self._violations.add(finding, 0)
 
@@ -105,48 +103,43 @@ class Exploration:
         fresh: list[int] = []
         within = [(at, successor) for at, successor in enumerate(successors) if cost + successor.cost <= self._most]
         is_partial = self._partial or len(within) < len(successors)
-        successors = [successor for _, successor in within]
-        self.verdict.steps += len(successors)
+        self.verdict.steps += len(within)
         for at, successor in within:
-            if successor.wrote or successor.findings or successor.failure or successor.action >= 0:
+            steps, extra, reached, effects = successor
+            if effects is not NOTHING:
                 self._note(number, successor)
-            spent = cost + successor.cost
-            known = graph.find(successor.key, successor.reserve, spent, depth + len(successor.steps))
+            spent = cost + extra
+            known = graph.find(reached.key, reached.reserve, spent, depth + len(steps))
             if known is None:
                 # Shards cannot tell that another one has found the key before, with other faults left.
-                similar = 0 if graph.knows(successor.key) else successor.similar
-                known = graph.add(
-                    successor.key, number, successor.steps, spent, successor.objects, successor.holds, successor.reserve
-                )
+                similar = 0 if graph.knows(reached.key) else reached.similar
+                known = graph.add(reached.key, number, steps, spent, reached.objects, reached.holds, reached.reserve)
                 original = self._repetition.of(known, similar, expander.successor(at))
                 if original is not None:
                     graph.expand(known, [original], [False])
                     self.verdict.repeated += 1
-                elif successor.is_stuck:
+                elif reached.is_stuck:
                     graph.expand(known, [], [])
                     self._stuck.add(known)
-                elif self._limits_growth and successor.size > self._size + _GROWTH:
+                elif self._limits_growth and reached.size > self._size + _GROWTH:
                     graph.expand(known, [], [])
                     self._grown.add(known)
                 else:
                     expander.keep(known, number, at)
                     fresh.append(known)
-            elif (
-                improve
-                and graph.improve(known, number, successor.steps, spent, successor.reserve)
-                and graph.is_unexpanded(known)
-            ):
+            elif improve and graph.improve(known, number, steps, spent, reached.reserve) and graph.is_unexpanded(known):
                 expander.keep(known, number, at)
                 fresh.append(known)
             targets.append(known)
-        optional = [successor.is_optional for successor in successors]
+        done = [successor.effects for _, successor in within]
+        optional = [effects.is_optional for effects in done]
         graph.expand(
             number,
             targets,
-            [successor.wrote for successor in successors],
+            [effects.wrote for effects in done],
             optional,
-            [successor.fires for successor in successors],
-            [successor.action >= 0 for successor in successors],
+            [effects.fires for effects in done],
+            [effects.action >= 0 for effects in done],
         )
         if all(optional) and not (is_partial and self.quiescent.must_go_on(number)):
             self.quiescent.add(number)
@@ -154,21 +147,22 @@ class Exploration:
 
     def _note(self, number: int, successor: Successor) -> None:
         """Note what a macro-step does besides leading to a state."""
-        for many, finding in successor.findings:
+        effects = successor.effects
+        for many, finding in effects.findings:
             self._violations.add(finding, number, successor.steps[:many], successor.cost)
-        if successor.action >= 0:
-            if successor.refused:
-                self._refused[successor.action] = successor.refused
+        if effects.action >= 0:
+            if effects.refused:
+                self._refused[effects.action] = effects.refused
             else:
-                self._taken.add(successor.action)
-        if successor.failure and not successor.is_optional:
-            self.graph.failures[number] = successor.failure
-        if successor.passed:
-            self._passed.update(name for name, at in self._positions.items() if successor.passed[at])
+                self._taken.add(effects.action)
+        if effects.failure and not effects.is_optional:
+            self.graph.failures[number] = effects.failure
+        if effects.passed:
+            self._passed.update(name for name, at in self._positions.items() if effects.passed[at])
         if not self._limits_growth and not self.graph.costs[number] and not successor.cost:
-            self._size = max(self._size, successor.size)
-        self._wrote = self._wrote or successor.wrote
-        self._created.update(successor.created)
+            self._size = max(self._size, successor.reached.size)
+        self._wrote = self._wrote or effects.wrote
+        self._created.update(effects.created)
 
     @property
     def last_news(self) -> int:

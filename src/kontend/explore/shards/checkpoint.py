@@ -18,14 +18,13 @@ from typing import Final
 import xxhash
 
 from kontend.explore.model.model import Model
-from kontend.explore.model.state.budget import Reserve
 from kontend.explore.model.state.world import World
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties.built_in import Finding
 from kontend.explore.scenario import Bounds
 from kontend.explore.search.breadth_first import StateExpander
-from kontend.explore.search.expander import Successor
 from kontend.explore.search.graph import Graph
+from kontend.explore.search.successor import StateRecord, Successor
 from kontend.explore.shards.journal import Journal
 from kontend.explore.shards.packing import Packer, Unpacker
 from kontend.explore.shards.user_modules import user_modules
@@ -84,8 +83,8 @@ class Checkpointed:
         self._graph = graph
         self._expander.follow(graph)
 
-    def initial(self) -> tuple[bytes, Reserve, int, tuple[bool, ...], tuple[Finding, ...]]:
-        """The initial state."""
+    def initial(self) -> tuple[StateRecord, tuple[Finding, ...]]:
+        """The initial state, and violations in it."""
         return self._expander.initial()
 
     def expand(self, numbers: list[int], ahead: Sequence[int] = ()) -> Iterator[tuple[int, list[Successor]]]:

@@ -22,8 +22,8 @@ from kontend.explore.model.state.budget import Budget, Reserve
 from kontend.explore.model.step import Step
 from kontend.explore.problems import BadScenario
 from kontend.explore.properties.built_in import Finding
-from kontend.explore.search.expander import Successor
-from kontend.explore.shards.packing import Packed
+from kontend.explore.search.successor import Effects
+from kontend.explore.shards.packing import PARTS, Packed
 from kontend.kube.meta.names import Key
 from kontend.runtime.source_location import SourceLocation
 from kontend.safe_files import real_directory
@@ -33,13 +33,13 @@ try:
 except ImportError:  # not on every system
     fcntl = None  # type: ignore[assignment]
 
-_MAGIC: Final = b"kontend journal 1\n"
+_MAGIC: Final = b"kontend journal 2\n"
 _HEAD: Final = struct.Struct("<IQ")
 _LENGTHS: Final = struct.Struct("<8I")
 _LARGEST: Final = 1 << 30
-_TYPES: Final[dict[str, Any]] = {kind.__name__: kind for kind in (Budget, Finding, Key, Reserve, SourceLocation, Step)}
-#: The number of parts that successors share.
-_PARTS: Final = len(Successor._fields) - 3
+_TYPES: Final[dict[str, Any]] = {
+    kind.__name__: kind for kind in (Budget, Effects, Finding, Key, Reserve, SourceLocation, Step)
+}
 
 
 class Journal:
@@ -137,7 +137,7 @@ def _decoded(payload: bytes) -> tuple[bool, Packed, dict[int, set[bytes]]]:
         raise ValueError("the lengths of a frame do not fit")
     if len(indexes) != 4 * edges or len(keys) != 16 * edges or len(objects) != 16 * edges:
         raise ValueError("the lengths of a frame do not fit")
-    if any(not isinstance(parts, tuple) or len(parts) != _PARTS for parts in shared):
+    if any(not isinstance(parts, tuple) or len(parts) != PARTS for parts in shared):
         raise ValueError("the successors are those of another version")
     runs = {int(number): {bytes.fromhex(run) for run in ids} for number, ids in document["runs"]}
     return bool(document["first"]), Packed(numbers, counts, indexes, similar, keys, objects, shared), runs

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from kontend.explore.search.expander import Successor
+from kontend.explore.search.successor import StateRecord, Successor
 
 #: The bytes of a key and of a sum of objects.
 _WORD: Final = 16
-_OWN: Final = tuple(Successor._fields.index(name) for name in ("key", "objects", "similar"))
-_KEY, _, _SIMILAR = _OWN
-_shared_parts = itemgetter(*(at for at in range(len(Successor._fields)) if at not in _OWN))
-#: The parts of a successor that many others share, in the order of its fields.
+#: The first fields of a state: these it has for itself.
+_OWN: Final = 3
+assert StateRecord._fields[:_OWN] == ("key", "objects", "similar")
+#: The parts of a successor that many others share: its steps, cost and effects, and the other fields of its state.
 Shared = tuple[Any, ...]
+PARTS: Final = 3 + len(StateRecord._fields) - _OWN
 
 
 class Packed(NamedTuple):
@@ -59,10 +59,11 @@ class Packer:
             numbers.append(number)
             counts.append(len(successors))
             for successor in successors:
-                keys.append(successor.key)
-                objects.append(successor.objects.to_bytes(_WORD, "big"))
-                similar.append(successor.similar)
-                parts = _shared_parts(successor)
+                steps, cost, reached, effects = successor
+                keys.append(reached.key)
+                objects.append(reached.objects.to_bytes(_WORD, "big"))
+                similar.append(reached.similar)
+                parts = (steps, cost, effects, *reached[_OWN:])
                 index = known.get(parts)
                 if index is None:
                     index = known[parts] = len(known)
@@ -83,26 +84,25 @@ class Unpacker:
     """The side that receives."""
 
     def __init__(self) -> None:
-        #: Shared parts, cut where the parts belong that each successor has for itself.
-        self._shared: list[tuple[Shared, Shared, Shared]] = []
+        self._shared: list[Shared] = []
 
     def unpack(self, packed: Packed) -> Iterator[tuple[int, list[Successor]]]:
         """The states and their successors."""
-        between = _SIMILAR - 2
-        self._shared += [(parts[:_KEY], parts[_KEY:between], parts[between:]) for parts in packed.fresh]
+        self._shared += packed.fresh
         numbers, counts, shared, similar = array("q"), array("i"), array("i"), array("Q")
         columns = (numbers, packed.numbers), (counts, packed.counts), (shared, packed.shared), (similar, packed.similar)
         for column, content in columns:
             column.frombytes(content)
-        keys, objects, make, known = packed.keys, packed.objects, Successor._make, self._shared
+        keys, objects, known = packed.keys, packed.objects, self._shared
         at = 0
         for number, count in zip(numbers, counts, strict=True):
             successors = []
             for index in range(at, at + count):
                 begin = index * _WORD
                 end = begin + _WORD
-                before, middle, after = known[shared[index]]
+                steps, cost, effects, *rest = known[shared[index]]
                 total = int.from_bytes(objects[begin:end], "big")
-                successors.append(make((*before, keys[begin:end], total, *middle, similar[index], *after)))
+                reached = StateRecord(keys[begin:end], total, similar[index], *rest)
+                successors.append(Successor(steps, cost, reached, effects))
             at += count
             yield number, successors

@@ -7,9 +7,11 @@ import sys
 from typing import Final, NamedTuple
 
 from kontend.executors.results import portable
-from kontend.explore.search.expander import Expander, Successor
+from kontend.explore.search.expander import Expander
 from kontend.explore.search.limits import memory_in_use
+from kontend.explore.search.successor import Successor
 from kontend.explore.search.ways import Walker, Way
+from kontend.explore.shards.host import Host
 from kontend.explore.shards.learnt import Learnt, Lessons
 from kontend.explore.shards.packing import Packed, Packer
 
@@ -70,9 +72,10 @@ class Shard:
 
     def __init__(self, expander: Expander) -> None:
         self._expander = expander
+        self._host = Host(expander)
         self._packer = Packer()
         self._walker = Walker(expander.model)
-        self._walker.know(expander.drop_all())  # a forked process has the states of the first layers
+        self._walker.know(expander.frontier.drain())  # a forked process has the states of the first layers
         self._lessons = Lessons(expander.model)
         expander.take_runs()
 
@@ -83,7 +86,7 @@ class Shard:
         error: Exception | None = None
         try:
             self._prepare(order)
-            for number, successors in self._expander.expand_and_hold(list(order.numbers)):
+            for number, successors in self._host.expand(list(order.numbers)):
                 batch.append((number, successors))
                 ids = self._expander.take_runs()
                 if ids:
@@ -94,17 +97,16 @@ class Shard:
         return Expansion(self._packer.pack(batch), runs, self._lessons.fresh(), memory, error)
 
     def _prepare(self, order: Order) -> None:
-        expander = self._expander
+        expander, host = self._expander, self._host
         for learnt in order.news:
             self._lessons.take(learnt)
         for number, parent, at in order.numbered:
             if parent < 0:
-                expander.drop([number])
+                host.drop(number)
             else:
-                expander.keep_held(number, parent, at)
-        expander.release(order.recorded)
-        for number, world in self._walker.followed(order.ways):
-            expander.own(number, world)
+                host.keep(number, parent, at)
+        host.release(order.recorded)
+        host.own(self._walker.followed(order.ways))
         if order.forgets:
             expander.limit(sys.maxsize)  # the search says which states are dropped
             expander.forget()

@@ -19,11 +19,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kontend.explore.model.state.budget import Reserve
 from kontend.explore.model.state.world import World
 from kontend.explore.properties.built_in import Finding
-from kontend.explore.search.expander import Expander, Successor
+from kontend.explore.search.expander import Expander
 from kontend.explore.search.graph import Graph
+from kontend.explore.search.successor import StateRecord, Successor
 from kontend.explore.shards.balance import moves
 from kontend.explore.shards.engine import Engine, LostShard
 from kontend.explore.shards.learnt import Learnt
@@ -102,8 +102,8 @@ class Sharded:
         self._graph = graph
         self._expander.follow(graph)
 
-    def initial(self) -> tuple[bytes, Reserve, int, tuple[bool, ...], tuple[Finding, ...]]:
-        """The initial state."""
+    def initial(self) -> tuple[StateRecord, tuple[Finding, ...]]:
+        """The initial state, and violations in it."""
         return self._expander.initial()
 
     def expand(self, numbers: list[int], ahead: Sequence[int] = ()) -> Iterator[tuple[int, list[Successor]]]:
@@ -207,10 +207,10 @@ class Sharded:
         return self._graph
 
     def _start(self) -> None:
-        frontier = self._expander.frontier()
+        frontier = self._expander.frontier.numbers()
         self.processes = self._count
         self._shares = [Share(self._engine.start(self._spec)) for _ in range(self._count)]
-        self._expander.drop(frontier)
+        self._expander.frontier.drop(frontier)
         self._take_in(frontier)
 
     def _take_in(self, numbers: list[int]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from kontend.explore.search.expander import Successor
 from kontend.explore.search.graph import Graph
+from kontend.explore.search.successor import Successor
 from kontend.explore.search.ways import ways_to
 from kontend.explore.shards.engine import Handle, PendingReply
 from kontend.explore.shards.learnt import Learnt
