@@ -36,7 +36,7 @@ class StepWriter:
 
     def initial(self, trail: Trail) -> dict[str, str]:
         """The objects before the first step, of the kinds that are watched, read or written."""
-        resources = {resource for resources in trail.model.layout.resources for resource in resources}
+        resources = {resource for resources in trail.layout.resources for resource in resources}
         for taken in trail.steps:
             resources.update(change.resource for change in taken.transition.changes)
         bodies = {}
@@ -75,7 +75,7 @@ class StepWriter:
 
     def _line(self, trail: Trail, taken: Taken, part: Part) -> Any:
         if taken.step.action == "act":
-            return self._lines.line(trail.model.mechanics.users.of(taken.before, taken.step)[1].line)
+            return self._lines.line(trail.action(taken).line)
         return self._lines.line(part.line)
 
     # Objects
@@ -127,7 +127,7 @@ class StepWriter:
     def _delivered(self, trail: Trail, before: World, after: World) -> Iterator[Delivered]:
         """The events that reached a cache in a step."""
         for place, process in enumerate(after.processes):
-            layout = trail.model.layout.processes[place]
+            layout = trail.layout.processes[place]
             for at, kind in enumerate(layout.kinds[: len(process.views)]):
                 old, new = before.processes[place].view(at), process.view(at)
                 if old == new:
@@ -145,7 +145,7 @@ def _quiet_steps(trail: Trail) -> set[int]:
     """The numbers of steps without effect: of no-op reconciles, and deliveries that only they see."""
     quiet: set[int] = set()
     awaited: set[int] = set()
-    places = trail.model.layout.places
+    places = trail.layout.places
     for taken in reversed(trail.steps):
         index = taken.step.instance
         if taken.reconcile is not None:

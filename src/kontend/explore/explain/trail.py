@@ -14,6 +14,7 @@ import orjson
 
 from kontend.cluster.startup.seed import UnknownKind
 from kontend.cluster.state import Change, Objects, Version
+from kontend.explore.actions import Action
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.process import NOT_STARTED, InFlight, MetVersion
 from kontend.explore.model.state.world import World
@@ -108,6 +109,8 @@ class Trail:
     def __init__(self, model: Model, schedule: Sequence[Step]) -> None:
         """Follow a schedule. Raises :class:`BadScenario` when a step is not enabled."""
         self.model = model
+        self.scenario, self.layout = model.scenario, model.layout
+        self.names, self.programs = model.names, model.programs
         self.initial = model.initial()
         self.steps: list[Taken] = []
         self._running: dict[tuple[int, Key], Reconcile] = {}
@@ -129,8 +132,17 @@ class Trail:
 
     def actor_of(self, step: Step) -> str:
         """The name of the instance or of the user that takes a step."""
-        name = self.model.layout.actor(step)
-        return name or (self.model.layout.users[step.at].name if step.action == "act" else "server")
+        name = self.layout.actor(step)
+        return name or (self.layout.users[step.at].name if step.action == "act" else "server")
+
+    def action(self, taken: Taken) -> Action:
+        """The action of a user that was taken."""
+        return self.layout.users[taken.step.at].actions[taken.before.acted[taken.step.at]]
+
+    def resource_of(self, part: Part) -> str:
+        """The resource that serves the kind of a call."""
+        assert part.call is not None
+        return self.model.resource(part.before, part.call.kind)
 
     def take(self, step: Step) -> Taken:
         """Take one more step."""
@@ -222,8 +234,8 @@ class Trail:
             return None
         objects: Objects = world.state.objects(resource)
         position = world.state.resource_version
-        if call.cached and not call.subresource and call.kind in model.layout.kinds[index]:
-            at = model.layout.kinds[index].index(call.kind)
+        if call.cached and not call.subresource and call.kind in self.layout.kinds[index]:
+            at = self.layout.kinds[index].index(call.kind)
             view = world.process(index).view(at)
             undelivered = world.undelivered(index, at, resource)
             if view != NOT_STARTED and undelivered:

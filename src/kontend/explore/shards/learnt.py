@@ -6,11 +6,14 @@ that one shard's API server has handled, are looked up by the others as soon as 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from kontend.explore.model.model import Model
+from kontend.explore.model.knowledge import Knowledge
+from kontend.explore.model.layout import Noticed
 from kontend.explore.model.outcome import Outcome
-from kontend.explore.program.tree import Behaviour
+from kontend.explore.model.server import Server
+from kontend.explore.program.tree import Behaviour, Program
 
 
 class Learnt(NamedTuple):
@@ -29,11 +32,12 @@ class Learnt(NamedTuple):
 class Lessons:
     """The knowledge of one shard that others lack, and the other way round."""
 
-    def __init__(self, model: Model) -> None:
-        self._noticed = model.layout.noticed
-        self._knowledge = model.knowledge
-        self._server = model.mechanics.server
-        self._programs = {program.number: program for program in model.programs}
+    def __init__(self, programs: Iterable[Program], server: Server, knowledge: Knowledge, noticed: Noticed) -> None:
+        """Share what a model's programs and server have computed, and the facts that it has met."""
+        self._noticed = noticed
+        self._knowledge = knowledge
+        self._server = server
+        self._programs = {program.number: program for program in programs}
         for program in self._programs.values():
             program.fresh = []
         self._server.share()

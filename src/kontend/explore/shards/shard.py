@@ -74,9 +74,10 @@ class Shard:
         self._expander = expander
         self._host = Host(expander)
         self._packer = Packer()
-        self._walker = Walker(expander.model)
+        model = expander.model
+        self._walker = Walker(model)
         self._walker.know(expander.frontier.drain())  # a forked process has the states of the first layers
-        self._lessons = Lessons(expander.model)
+        self._lessons = Lessons(model.programs, model.mechanics.server, model.knowledge, model.layout.noticed)
         expander.take_runs()
 
     def carry_out(self, order: Order) -> Expansion:

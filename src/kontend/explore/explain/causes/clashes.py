@@ -24,7 +24,7 @@ def faults_of(trail: Trail, taken: Taken, part: Part) -> Iterator[Fault]:
     in_flight, changes = part.transition.in_flight, part.transition.changes
     if in_flight is None or part.call is None or not changes:
         return
-    resource = trail.model.resource(part.before, part.call.kind)
+    resource = trail.resource_of(part)
     own = sole_manager(trail.model, part.before, in_flight, taken.step.instance)
     yield from faults_of_writes(part.before.state, trail.actor(taken), in_flight, part.call, resource, changes, own=own)
 

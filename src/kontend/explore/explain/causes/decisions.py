@@ -80,7 +80,7 @@ def _decision_of(
     maker = wanted[0].reconcile
     assert maker is not None
     where = f" at {wanted[1].line.short}" if wanted[1].line is not None else ""
-    actor = trail.model.names[reconcile.instance]
+    actor = trail.names[reconcile.instance]
     ran = f"{actor} ran again in {_span(reconcile)} and did not {_verb(wanted)} {_subject(difference)}{where}"
     theirs = [seen for seen in maker.reads if seen.step <= wanted[0].number]
     for ours, other in zip_longest(reconcile.reads, theirs):
@@ -125,13 +125,13 @@ def _is_right(version: Version, difference: Difference) -> bool:
 
 def _reconciles(trail: Trail, maker: Reconcile) -> list[Reconcile]:
     """The reconciles of the same controller for the same object, oldest first."""
-    program = trail.model.programs[maker.instance]
+    program = trail.programs[maker.instance]
     reconciles = []
     for taken in trail.steps:
         reconcile = taken.reconcile
         if reconcile is None or reconcile.request != maker.request or taken.step.action != "start":
             continue
-        if trail.model.programs[reconcile.instance] is program:
+        if trail.programs[reconcile.instance] is program:
             reconciles.append(reconcile)
     return reconciles
 
@@ -146,12 +146,12 @@ def _not_run_again(
     trail: Trail, last: Reconcile, difference: Difference, seen: Seen, other: Taken, change: Change
 ) -> Decision:
     """Nothing ran the reconcile again after the last change of what it had read."""
-    actor, kind = trail.model.names[last.instance], seen.call.kind
+    actor, kind = trail.names[last.instance], seen.call.kind
     text = (
         f"{actor} does not run again: its last reconcile ({_span(last)}) had read {what_was_read(seen, change)} in "
         f"step {seen.step}, before {trail.actor(other)} {changed_text(change)} (step {other.number})"
     )
-    controller, line = trail.model.programs[last.instance].controller, line_of(trail, seen)
+    controller, line = trail.programs[last.instance].controller, line_of(trail, seen)
     if kind not in controller.kinds:
         fix = Fix(Remedy.WATCH_KIND, line, {"kind": kind.partition("/")[0], "object": name_of(change)})
     else:

@@ -35,7 +35,7 @@ def disturbance(trail: Trail, taken: Taken) -> Disturbance:
     """A perturbation as the cause of something that did not happen."""
     read, line = stale_read(trail, taken), taken.parts[0].line
     if read is not None:
-        own = misses_own_write(trail, taken) and not trail.model.scenario.guards.read_your_writes
+        own = misses_own_write(trail, taken) and not trail.scenario.guards.read_your_writes
         fix = Fix(Remedy.READ_OWN_WRITES, line, notes=frozenset({"live"})) if own else Fix(Remedy.READ_LIVE, line)
         return Disturbance(read[0], frozenset({taken.number, read[1].number}), fix)
     changes, action, only = taken.transition.changes, taken.step.action, frozenset({taken.number})

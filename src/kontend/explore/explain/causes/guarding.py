@@ -37,7 +37,7 @@ def locks(trail: Trail, taken: Taken, part: Part, guard: str) -> bool | None:
 
     None where that is not known: the run with the guard does not reach the step.
     """
-    scenario = trail.model.scenario
+    scenario = trail.scenario
     if part.line is None:
         return None
     if getattr(scenario.guards, guard):

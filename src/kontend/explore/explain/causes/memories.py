@@ -39,7 +39,7 @@ def remembered(trail: Trail, good: Trail, last: Reconcile, maker: Reconcile) -> 
     since = _remembered_in(trail, last, name)
     value, other = ours[name], theirs.get(name, ABSENT)
     copied = _copy_in(value)
-    controller = trail.model.programs[last.instance].controller
+    controller = trail.programs[last.instance].controller
     what = f"self.{name} = {shown(value)}"
     newer = None
     if copied is not None:

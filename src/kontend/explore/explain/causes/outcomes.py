@@ -85,7 +85,7 @@ def without_good_run(trail: Trail, sentence: str, name: str) -> Cause:
         return Cause(sentence, (taken.number,), Fix(Remedy.NOTICE_THE_REST, taken.parts[0].line))
     final.matters = True
     read, line = final.reads[-1], line_of(trail, final.reads[-1])
-    sentence += f"; {trail.model.names[final.instance]} ran once more, until step {final.steps[-1]}, and wrote nothing"
+    sentence += f"; {trail.names[final.instance]} ran once more, until step {final.steps[-1]}, and wrote nothing"
     return Cause(sentence, tuple(sorted({taken.number, read.step})), Fix(Remedy.NOTICE_THE_REST, line))
 
 
@@ -195,7 +195,7 @@ def _repeatable(trail: Trail, again: Taken, part: Part, difference: Difference) 
     """The change that makes a write repeatable: of the object that is reconciled, or of one that owners share."""
     name, reconcile = short_name(difference.object), again.reconcile
     assert reconcile is not None
-    own = named(trail.model.programs[reconcile.instance].controller.kind, reconcile.request)
+    own = named(trail.programs[reconcile.instance].controller.kind, reconcile.request)
     remedy = Remedy.REPEATABLE_VALUE if difference.object == own else Remedy.REPEATABLE_ENTRY
     return Fix(remedy, part.line, {"object": name})
 
@@ -264,7 +264,7 @@ def _last_one_wins(trail: Trail, good: Trail, difference: Difference) -> Cause |
         f"{_outcome(difference)}: {names[0]} wrote it in step {last[0].number} over {shown(difference.expected)}, "
         f"which {names[1]} had written in step {first.number}; the good run makes the two writes in the other order"
     )
-    if trail.model.programs[mine.instance] is trail.model.programs[wrote.instance]:
+    if trail.programs[mine.instance] is trail.programs[wrote.instance]:
         fix = Fix(Remedy.COMPUTE_FROM_ALL, last[1].line, {"field": where, "request": str(mine.request)})
     else:
         fix = Fix(Remedy.ONE_WRITER, last[1].line, {"writers": " and ".join(sorted(names)), "field": where})
@@ -353,7 +353,7 @@ def _finalizer(trail: Trail, difference: Difference, write: _Write) -> Fix | Non
         return None
     if (difference.got.get("metadata") or {}).get("ownerReferences"):
         return None  # the garbage collector's work
-    kind = trail.model.programs[reconcile.instance].controller.kind
+    kind = trail.programs[reconcile.instance].controller.kind
     owner = named(kind, reconcile.request)
     last = None
     for _, _, change in trail.changes():

@@ -33,7 +33,7 @@ def outdated_read(trail: Trail, taken: Taken, part: Part) -> Cause | None:
         f"{seen.step}, {_staleness(seen, change)}; {by} had {changed_text(change)} at resourceVersion "
         f"{number_of(change.resource_version)} (step {other.number})"
     )
-    guards = trail.model.scenario.guards
+    guards = trail.scenario.guards
     blind = _blind_write(trail, taken, other, change)
     if blind is not None:
         accepted, write = blind
@@ -45,7 +45,7 @@ def outdated_read(trail: Trail, taken: Taken, part: Part) -> Cause | None:
         fix = fix_of_blind_write(trail, accepted, write)
         return Cause(sentence, tuple(sorted({other.number, accepted.number})), fix)
     line = line_of(trail, seen)
-    programs = trail.model.programs
+    programs = trail.programs
     sibling = (
         not own
         and other.reconcile is not None
@@ -85,7 +85,7 @@ def _blind_write(trail: Trail, taken: Taken, other: Taken, change: Change) -> tu
             call = part.call
             if call is None or not call.writes or call.key != change.key or part.transition.answer.refusal is not None:
                 continue
-            if trail.model.resource(part.before, call.kind) == change.resource:
+            if trail.resource_of(part) == change.resource:
                 return step, part
     return None
 

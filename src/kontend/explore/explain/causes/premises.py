@@ -175,7 +175,7 @@ def _asked_for(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause | N
 def _is_own(trail: Trail, taken: Taken, kind: str, key: Key) -> bool:
     """The object is the one that is reconciled."""
     assert taken.reconcile is not None
-    controller = trail.model.programs[taken.reconcile.instance].controller
+    controller = trail.programs[taken.reconcile.instance].controller
     return taken.reconcile.request == key and kind == controller.kind
 
 
@@ -201,14 +201,14 @@ def _spec_change(trail: Trail, taken: Taken, seen: Seen, read: dict[str, Any]) -
 def _unfinished(trail: Trail, taken: Taken, part: Part, writes: str) -> Cause | None:
     """An earlier reconcile of the same object wrote something and then failed, so that the rest is missing."""
     assert taken.reconcile is not None
-    mine = trail.model.programs[taken.reconcile.instance]
+    mine = trail.programs[taken.reconcile.instance]
     for other in reversed(trail.steps[: taken.number - 1]):
         earlier = other.reconcile
         if other.step.action == "crash":
             stopped = f"crashed in step {other.number}"
             done = _last_write(trail, other, taken.reconcile, None)
         elif other.transition.failure is not None and earlier is not None and earlier is not taken.reconcile:
-            if trail.model.programs[earlier.instance] is not mine or earlier.request != taken.reconcile.request:
+            if trail.programs[earlier.instance] is not mine or earlier.request != taken.reconcile.request:
                 continue
             stopped = _stopped(other)
             done = _last_write(trail, other, taken.reconcile, earlier)
@@ -250,7 +250,7 @@ def _last_write(trail: Trail, stop: Taken, mine: Reconcile, earlier: Reconcile |
             earlier is None
             and reconcile.request == mine.request
             and reconcile.instance == stop.step.instance
-            and trail.model.programs[reconcile.instance] is trail.model.programs[mine.instance]
+            and trail.programs[reconcile.instance] is trail.programs[mine.instance]
         ):
             latest = (taken, change)
     return latest
