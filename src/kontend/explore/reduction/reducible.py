@@ -45,7 +45,7 @@ class Reading(Protocol):
 
 
 class Idleness(Protocol):
-    """Whether anything is left to do before a timer of so many seconds."""
+    """Idleness: nothing is left to do before a timer of a number of seconds."""
 
     def is_idle(self, world: World, index: int, seconds: float) -> bool:
         """An instance has nothing to do."""
