@@ -15,7 +15,7 @@ from kontend.explore.search.expander import Expander
 from kontend.explore.search.successor import Successor
 
 
-class Host:
+class ShardHost:
     """The states of one shard."""
 
     def __init__(self, expander: Expander) -> None:

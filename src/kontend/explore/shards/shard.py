@@ -11,7 +11,7 @@ from kontend.explore.search.expander import Expander
 from kontend.explore.search.limits import memory_in_use
 from kontend.explore.search.successor import Successor
 from kontend.explore.search.ways import Walker, Way
-from kontend.explore.shards.host import Host
+from kontend.explore.shards.host import ShardHost
 from kontend.explore.shards.learnt import Learnt, Lessons
 from kontend.explore.shards.packing import Packed, Packer
 
@@ -72,7 +72,7 @@ class Shard:
 
     def __init__(self, expander: Expander) -> None:
         self._expander = expander
-        self._host = Host(expander)
+        self._host = ShardHost(expander)
         self._packer = Packer()
         model = expander.model
         self._walker = Walker(model)
