@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 from kontend import Cluster
 from kontend.cluster.state import State
@@ -99,9 +100,7 @@ def healing(ends: Callable[[Plan], float | None]) -> Violation:
     baseline = Baseline((good, good), setting(["true"], "plain.yaml"), expected, (), ())
 
     async def run_plan(_: Setting, plan: Plan) -> Run:
-        run = ended(plan, *(["left"] if plan.perturbations else []))
-        run.healed = ends(plan)
-        return run
+        return replace(ended(plan, *(["left"] if plan.perturbations else [])), healed=ends(plan))
 
     async def work() -> Violation:
         runs = [ended(plan, "left") for plan in (CHANCE, SURE)]
@@ -133,6 +132,6 @@ def test_plans_are_shortened_to_where_their_run_was_wrong_but_hand_overs_are_not
     outcomes = []
     for plan in (Plan((Crash(at),)), Plan((HandOver(at, 1),)), SURE):
         run = ended(plan)
-        run.settled = {0: run.final, 1: (run if plan == SURE else ended(plan, "left")).final, 2: run.final}
-        outcomes.append(Outcome(plan, run, ()))
+        settled = {0: run.final, 1: (run if plan == SURE else ended(plan, "left")).final, 2: run.final}
+        outcomes.append(Outcome(plan, replace(run, settled=settled), ()))
     assert list(shorter_plans(baseline, outcomes)) == [Plan((Crash(at),), actions=1)]

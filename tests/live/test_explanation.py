@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,8 +103,7 @@ def test_an_error_in_one_explanation_costs_neither_the_text_nor_the_traces(
     monkeypatch.setattr(explanation, "explain", broken)
     violations = []
     for actions in (1, 2):
-        run = ended({"data": {"mode": "calm"}})
-        run.plan = Plan((), actions=actions)
+        run = replace(ended({"data": {"mode": "calm"}}), plan=Plan((), actions=actions))
         (finding,) = findings(run, expected)
         violations.append(Violation(finding, run.plan, run, 4, 4, cause=cause_of(finding, run, baseline)))
 

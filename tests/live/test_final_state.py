@@ -6,6 +6,7 @@ from typing import Any
 
 from kontend import Cluster
 from kontend.cluster.state import State
+from kontend.explore.properties.overwrites import path_text
 from kontend.live.properties.final_state import differences
 from kontend.live.properties.learning import learn
 from kontend.live.properties.masking import comparable
@@ -32,7 +33,7 @@ def test_generated_names_uids_and_times_do_not_count() -> None:
     one = state_of(initial, generated("a-", data={"at": "2026-01-01T00:00:00Z"}))
     other = state_of(initial, config_map("x"), generated("a-", data={"at": "2027-03-04T05:06:07.123Z"}))
     found = differences(comparable(initial, other), comparable(initial, one))
-    assert [difference.object for difference in found] == ["configmaps default/x"]
+    assert [difference.place.title for difference in found] == ["configmaps default/x"]
 
 
 def test_one_generated_object_too_many_is_a_difference() -> None:
@@ -58,7 +59,7 @@ def test_an_owner_that_is_gone_differs_from_one_that_is_there() -> None:
     right = state_of(owner, child(uid.get("ConfigMap/v1", "owner")["metadata"]["uid"]))
     wrong = state_of(owner, child("11111111-0000-4000-8000-000000000001"))
     found = differences(comparable(initial, wrong), comparable(initial, right))
-    assert found[0].object == "configmaps default/child"
+    assert found[0].place.title == "configmaps default/child"
 
 
 def test_made_up_values_are_learned_and_decisions_are_not() -> None:
@@ -67,7 +68,7 @@ def test_made_up_values_are_learned_and_decisions_are_not() -> None:
     other = state_of(initial, config_map("c", data={"token": "b42mzz", "phase": "Lost!"}))
     mask = learn(initial, [one, other])
     found = differences(comparable(initial, other, mask), comparable(initial, one, mask))
-    assert [difference.path for difference in found] == [".data.phase"]
+    assert [path_text(difference.place.path) for difference in found] == [".data.phase"]
 
 
 def test_names_that_a_process_makes_up_are_learned() -> None:
@@ -84,7 +85,7 @@ def test_a_seeded_object_that_is_still_there_is_missed_where_it_was_deleted() ->
     cluster.state = initial
     cluster.delete("ConfigMap/v1", "seed")
     found = differences(comparable(initial, initial), comparable(initial, cluster.state))
-    assert [difference.object for difference in found] == ["configmaps default/seed"]
+    assert [difference.place.title for difference in found] == ["configmaps default/seed"]
 
 
 def test_a_resource_version_in_a_label_is_learned_and_a_number_that_none_has_is_not() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kontend import Cluster
 from kontend.cluster.state import State
+from kontend.explore.properties.overwrites import path_text
 from kontend.live.properties.final_state import differences
 from kontend.live.properties.learning import learn
 from kontend.live.properties.masking import comparable
@@ -49,7 +50,9 @@ def test_the_address_of_the_wrong_pod_differs() -> None:
     wrong = next(pod for pod in other.list("Pod/v1") if pod["metadata"]["labels"] == {"app": "b"})
     other.patch("ConfigMap/v1", "leader", {"data": {"address": wrong["status"]["podIP"]}})
     found = differences(comparable(initial, other.state), comparable(initial, one))
-    assert [(each.object, each.path) for each in found] == [("configmaps default/leader", ".data.address")]
+    assert [(each.place.title, path_text(each.place.path)) for each in found] == [
+        ("configmaps default/leader", ".data.address")
+    ]
 
 
 def test_a_made_up_field_of_list_elements_is_masked_and_their_other_fields_are_compared() -> None:
@@ -65,4 +68,4 @@ def test_a_made_up_field_of_list_elements_is_masked_and_their_other_fields_are_c
 
     mask = learn(initial, [pod("x7f3kq", "i"), pod("b42mzz", "i")])
     found = differences(comparable(initial, pod("q11qqq", "j"), mask), comparable(initial, pod("x1x1x1", "i"), mask))
-    assert [each.path for each in found] == [".spec.containers[name=c].image"]
+    assert [path_text(each.place.path) for each in found] == [".spec.containers[name=c].image"]

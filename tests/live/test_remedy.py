@@ -22,7 +22,7 @@ def told(perturbation: Perturbation, *more: Request, locked: bool = False) -> li
     cluster = Cluster()
     before = cluster.state
     cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})
-    first = Request(1, "controller", CALL, 0.0, 1, Key("default", "c"), perturbed=str(perturbation), locked=locked)
+    first = Request(1, "controller", CALL, 0.0, 1, Key("default", "c"), perturbation=perturbation, locked=locked)
     first.before, first.after = before, cluster.state
     run = Run(Plan((perturbation,)), Log([first, *more]), Rest.IDLE, before, cluster.state)
     return list(remedies(FINDING, run))

@@ -290,7 +290,7 @@ class Campaign:
     async def _carry_out(self, setting: Setting, plan: Plan) -> Run:
         run = await carry_out(setting, plan)
         self._runs += 1
-        run.number = self._runs
+        run = replace(run, number=self._runs)
         if self._options.ran is not None:
             self._options.ran(run)
         return run

@@ -161,19 +161,19 @@ class LiveGate:
         self.log.add(request)
         self._open[exchange] = request
         if self.doomed and call.writes and process == self._primary:
-            request.perturbed = "not carried out: the process is killed"
+            request.dropped = True
             self.doomed = False
             self._conductor.crash()
             return False
         decision = self._decisions.at_arrival(call) if process == self._primary else None
         if isinstance(decision, Fail):
-            request.perturbed = str(decision)
+            request.perturbation = decision
             if decision.error == CONFLICT and self._touch(request):
                 return True  # the server itself refuses it now, and the process gets the event of the newer version
             self._refuse(exchange, request, decision.error)
             return False
         if isinstance(decision, Delay | HandOver):
-            request.perturbed = str(decision)
+            request.perturbation = decision
             del self._open[exchange]
             hand_over = isinstance(decision, HandOver)
             self._conductor.delayed(lambda: self._resume(exchange, request), hand_over=hand_over)
@@ -233,7 +233,7 @@ class LiveGate:
             return
         decisions = self._decisions.after_commit(request.call) if request.process == self._primary else []
         for decision in decisions:
-            request.perturbed = str(decision)
+            request.perturbation = decision
             if isinstance(decision, Act):
                 self._conductor.act(unseen=decision.unseen)
                 if not decision.unseen:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from kontend.cluster.state import Change, State
 from kontend.kube.meta.names import Key
 from kontend.live.gate.call import Call
+from kontend.live.gate.perturbation import Perturbation
 
 #: A version of an object that a process has been sent: resource, key, resourceVersion.
 Sent = tuple[str, Key, int]
@@ -39,8 +40,17 @@ class Request:
     may_be_old: bool = False
     #: It names the version that it changes.
     locked: bool = False
-    #: The perturbation by the gate.
-    perturbed: str = ""
+    #: What the gate has done to it.
+    perturbation: Perturbation | None = None
+    #: It was not carried out, because a perturbation of an earlier call kills the process.
+    dropped: bool = False
+
+    @property
+    def perturbed(self) -> str:
+        """What was done to it, in words; empty if nothing was."""
+        if self.dropped:
+            return "not carried out: the process is killed"
+        return str(self.perturbation) if self.perturbation is not None else ""
 
     @property
     def changes(self) -> list[Change]:

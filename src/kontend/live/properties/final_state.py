@@ -12,21 +12,38 @@ from kontend.explore.properties.overwrites import Path, changed, path_text
 from kontend.live.properties.masking import Objects
 
 
+class Place(NamedTuple):
+    """A field of an object, by the object's title; without a path, the object itself."""
+
+    title: str
+    path: Path = ()
+
+    def __str__(self) -> str:
+        return f"{self.title} {path_text(self.path)}".rstrip()
+
+    def is_beside(self, other: Place) -> bool:
+        """Return whether one of two places is part of the other.
+
+        >>> whole, part = Place("pods a", ("status",)), Place("pods a", ("status", "phase"))
+        >>> whole.is_beside(part), part.is_beside(whole), part.is_beside(Place("pods a", ("spec",)))
+        (True, True, False)
+        """
+        common = min(len(self.path), len(other.path))
+        return self.title == other.title and self.path[:common] == other.path[:common]
+
+
 class Difference(NamedTuple):
     """One field in which two final states differ; None is nothing."""
 
-    object: str
-    path: str
+    place: Place
     got: Any
     expected: Any
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """The object, without the number of its equals, and the path."""
-        return self.object.partition(" (")[0], self.path
+    #: The number of objects with the same title.
+    of: int = 1
 
     def __str__(self) -> str:
-        place = f"{self.object} {self.path}".rstrip()
+        many = f" ({self.of} of them)" if self.of > 1 else ""
+        place = f"{self.place}{many}"
         if self.expected is None:
             return f"{place}: {short(self.got)}, which no unperturbed run has"
         if self.got is None:
@@ -44,8 +61,8 @@ def same(one: Objects, other: Objects) -> bool:
     return one == other or not differences(one, other)
 
 
-def unstable_fields(finals: Sequence[Objects]) -> frozenset[tuple[str, str]]:
-    """Return the fields in which any two of some comparable states differ, as object and path."""
+def unstable_fields(finals: Sequence[Objects]) -> frozenset[Place]:
+    """Return the fields in which any two of some comparable states differ."""
     pairs = combinations(finals, 2)
     return frozenset(each.place for one, other in pairs if one != other for each in differences(one, other))
 
@@ -56,12 +73,11 @@ def _differences(got: Objects, expected: Objects) -> Iterator[Difference]:
         mine, theirs = apart(got.get(key, []), expected.get(key, []))
         for left, right in zip(mine, theirs, strict=False):
             for path in changed(right, left):
-                yield Difference(title, path_text(path), value_at(left, path), value_at(right, path))
-        many = f" ({len(got.get(key, []))} of them)" if len(got.get(key, [])) > 1 else ""
+                yield Difference(Place(title, path), value_at(left, path), value_at(right, path))
         for left in mine[len(theirs) :]:
-            yield Difference(title + many, "", left, None)
+            yield Difference(Place(title), left, None, len(got.get(key, [])))
         for right in theirs[len(mine) :]:
-            yield Difference(title, "", None, right)
+            yield Difference(Place(title), None, right)
 
 
 def apart(mine: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> tuple[list[Any], list[Any]]:

@@ -21,7 +21,7 @@ from kontend.kube.meta.names import Key
 from kontend.live.gate.call import CONNECTIONS, UNJUDGED
 from kontend.live.gate.records import Request
 from kontend.live.process.quiescence import Rest
-from kontend.live.properties.final_state import Difference, differences
+from kontend.live.properties.final_state import Difference, Place, differences
 from kontend.live.properties.masking import Mask, comparable
 from kontend.live.runs.outcome import Run, steps_of
 
@@ -57,28 +57,12 @@ class Expected(NamedTuple):
     finals: Sequence[Any]
     mask: Mask
     failing: frozenset[str] = frozenset()
-    #: Fields that cannot be judged, as object and path: unperturbed runs differ in them.
-    unstable: frozenset[tuple[str, str]] = frozenset()
+    #: Fields that cannot be judged: unperturbed runs differ in them.
+    unstable: frozenset[Place] = frozenset()
 
     def judged(self, found: Sequence[Difference]) -> list[Difference]:
-        """Return the differences that can be judged: those of an unstable object or field, or below it, cannot."""
-        objects = {title for title, path in self.unstable if not path}
-        return [
-            each
-            for each in found
-            if each.place[0] not in objects
-            and not any(title == each.place[0] and _is_within(each.path, path) for title, path in self.unstable)
-        ]
-
-
-def _is_within(path: str, outer: str) -> bool:
-    """Return whether a path leads to a field, or below it, or to what contains it.
-
-    >>> _is_within(".status.phase", ".status"), _is_within(".status", ".status.phase"), _is_within(".a", ".ab")
-    (True, True, False)
-    """
-    short, long = sorted((path, outer), key=len)
-    return long.startswith(short) and long[len(short) :][:1] in ("", ".", "[")
+        """Return the differences that can be judged: those beside an unstable field, or in one, cannot."""
+        return [each for each in found if not any(each.place.is_beside(other) for other in self.unstable)]
 
 
 class _Received(NamedTuple):
@@ -254,8 +238,8 @@ def _diverged(run: Run, expected: Expected) -> Iterator[Finding]:
         return
     shown = "; ".join(map(str, nearest[:_SHOWN]))
     more = f" and {len(nearest) - _SHOWN} more" if len(nearest) > _SHOWN else ""
-    extra = [difference for difference in nearest if difference.expected is None and not difference.path]
+    extra = [difference for difference in nearest if difference.expected is None and not difference.place.path]
     name = LEAK if extra and len(extra) == len(nearest) else str(BuiltIn.DIVERGED)
     what = "objects are left that no unperturbed run leaves" if name == LEAK else "the final state differs"
-    key = tuple(sorted({" ".join(difference.place) for difference in nearest}))
+    key = tuple(sorted({str(difference.place) for difference in nearest}))
     yield Finding(name, f"{what}: {shown}{more}", difference=tuple(nearest), key=key, final=True)

@@ -53,9 +53,9 @@ class Timer:
     longest: float = 0.0
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Run:
-    """The outcome of a run."""
+    """The outcome of a run. It is finished: nothing changes it any more."""
 
     plan: Plan
     log: Log
@@ -107,6 +107,8 @@ class Step(NamedTuple):
     after: State
     text: str
     number: int
+    #: The server itself has made it.
+    by_server: bool = False
 
 
 def steps_of(run: Run) -> Iterator[Step]:
@@ -121,9 +123,9 @@ def steps_of(run: Run) -> Iterator[Step]:
     last, latest = run.initial, 0
     for step in sorted(known, key=lambda step: step.before.resource_version):  # not in the order of their arrival
         if step.before.resource_version > last.resource_version:
-            yield Step(last, step.before, "the server", step.number)
+            yield Step(last, step.before, "the server", step.number, by_server=True)
         # A request that has waited is committed after others that have arrived later.
         yield step if step.number > latest else step._replace(text=f"{step.text}, carried out late")
         last, latest = step.after, max(latest, step.number)
     if run.final.resource_version > last.resource_version:
-        yield Step(last, run.final, "the server", len(run.log.records))
+        yield Step(last, run.final, "the server", len(run.log.records), by_server=True)

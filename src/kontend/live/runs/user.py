@@ -43,6 +43,11 @@ class User:
         self._repeats = 0
 
     @property
+    def count(self) -> int:
+        """Return the number of actions, taken or not."""
+        return len(self._actions)
+
+    @property
     def is_done(self) -> bool:
         """Return whether all actions have been taken."""
         return self._gate.action >= len(self._actions)

@@ -8,7 +8,6 @@ of the user that does not hold in the end has the write with which it began to h
 
 from __future__ import annotations
 
-import re
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path as File
@@ -30,9 +29,6 @@ from kontend.live.runs.outcome import Run, Step, steps_of
 _EXPLAINED: Final = 2
 #: Steps that carry out a perturbation which is not one of a call.
 _PERTURBS: Final = ("crash", "pause", "relist")
-
-#: The steps of a path in text: a field, a quoted field or element, an element by its key.
-_STEPS: Final = re.compile(r'\.(\w+)|\["([^"]*)"\]|\[(\w+)=([^\]]*)\]')
 
 #: Parts of an object that say nothing about its content.
 _DULL: Final = ("apiVersion", "kind", "metadata")
@@ -58,35 +54,41 @@ class _Write(NamedTuple):
     def __str__(self) -> str:
         return f"step {self.number} ({self.text})" if self.number else self.text
 
-    def changed(self, path: str) -> dict[str, Any]:
-        """Return the fields that it has changed in, above or below a path, with their new values."""
-        old, new = _content(self.change.old), _content(self.change.new)
-        paths = (
-            _gone(new, changed_path)
-            for changed_path in changed(old, new)
-            if path != "." or changed_path[0] not in _DULL
-        )
-        fields = {path_text(changed_path): value_at(new, changed_path) for changed_path in paths}
-        return {field: value for field, value in fields.items() if _within(field, path) or _within(path, field)}
+    def changed(self, path: Path = ()) -> dict[Path, Any]:
+        """Return the fields that it has changed in, above or below a path, with their new values.
 
-    def gave(self, path: str) -> bool:
+        Without a path these are all fields that say something about the object's content.
+        """
+        old, new = _content(self.change.old), _content(self.change.new)
+        paths = (_gone(new, each) for each in changed(old, new) if path or each[0] not in _DULL)
+        return {each: value_at(new, each) for each in paths if _are_nested(each, path)}
+
+    def gave(self, path: Path) -> bool:
         """Return whether it has given a field a value."""
+        new = _content(self.change.new)
         return any(
-            value is not None and (not _within(path, field) or _has(value, path[len(field) :]))
+            value is not None and (len(path) < len(field) or value_at(new, path) is not None)
             for field, value in self.changed(path).items()
         )
 
-    def did(self, path: str = "") -> str:
-        """Say what it has done to a field."""
+    def did(self, path: Path = ()) -> str:
+        """Say what it has done to a field, or without one to the object."""
         if self.change.new is None:
             return "removed the object"
         if not path:
             return "created the object" if self.change.old is None else "changed the object"
+        return self.wrote(path)
+
+    def wrote(self, path: Path = ()) -> str:
+        """Say which fields it has written or removed: those at a path, or without one all."""
+        if self.change.new is None:
+            return "removed the object"
         fields = self.changed(path)
-        removed = [field for field, value in fields.items() if value is None]
+        removed = [path_text(field) for field, value in fields.items() if value is None]
         if removed:
             return f"removed {', '.join(removed[:_EXPLAINED])}"
-        return f"wrote {', '.join(f'{field} = {short(value)}' for field, value in [*fields.items()][:_EXPLAINED])}"
+        written = [f"{path_text(field)} = {short(value)}" for field, value in fields.items()]
+        return f"wrote {', '.join(written[:_EXPLAINED])}"
 
 
 class _History:
@@ -95,13 +97,13 @@ class _History:
     def __init__(self, run: Run, mask: Mask) -> None:
         self.writes: list[_Write] = []
         for step in steps_of(run):
-            number = 0 if step.text == "the server" else step.number
+            number = 0 if step.by_server else step.number
             for change in step.after.changes_since(step.before.resource_version):
                 metadata = _content(change.new or change.old).get("metadata") or {}
                 title = title_of(change.resource, change.key, metadata, mask)
                 self.writes.append(_Write(number, step.text, title, change))
 
-    def of(self, title: str, path: str = "") -> list[_Write]:
+    def of(self, title: str, path: Path = ()) -> list[_Write]:
         """Return the writes of the objects with a title, or of a field of them."""
         return [write for write in self.writes if write.title == title and (not path or write.changed(path))]
 
@@ -148,13 +150,13 @@ def explain(finding: Finding, run: Run, baseline: Baseline) -> Cause:
 
 def _perturbations(run: Run) -> Iterator[Cause]:
     """The perturbations of a run with the steps at which they took effect."""
-    requests = {event.perturbed: number for number, event in _numbered(run) if isinstance(event, Request)}
+    requests = {event.perturbation: number for number, event in _numbered(run) if isinstance(event, Request)}
     happened = [
         number for number, event in _numbered(run) if isinstance(event, Happening) and event.action in _PERTURBS
     ]
     for perturbation in run.plan.perturbations:
         text = str(perturbation)
-        number = requests.get(text) or (happened[0] if happened else 0)
+        number = requests.get(perturbation) or (happened[0] if happened else 0)
         yield Cause(f"{text} (step {number})" if number else text, (number,))
 
 
@@ -168,21 +170,21 @@ def _clash(fault: Fault, history: _History, nearest: Sequence[Difference]) -> It
     own = next((write for write in history.writes if write.change.resource_version == version), None)
     if own is None:
         return  # a change that the server has made up from several
-    path = path_text(fault.path)
+    path = fault.path
     since = fault.base.resource_version if fault.base is not None else 0
     unread = [write for write in history.of(own.title, path) if since < write.change.resource_version < version]
     if unread:
         yield Cause(f"{unread[-1]} {unread[-1].did(path)}, then {own} {own.did(path)}", (unread[-1].number, own.number))
-    differences = [str(difference) for difference in nearest if _title(difference) == own.title]
+    differences = [str(difference) for difference in nearest if difference.place.title == own.title]
     repaired = "at the end the object is as in unperturbed runs: a later write has repaired it"
     yield Cause(f"at the end {'; '.join(differences[:_EXPLAINED])}" if differences else repaired)
 
 
 def _difference(difference: Difference, history: _History, good: _History) -> Cause:
     """The writes behind one difference of a final state."""
-    title, path = _title(difference), difference.path
+    place = difference.place
+    title, path = place
     writes, others = history.of(title, path), good.of(title, path)
-    place = f"{title} {path}".rstrip()
     if not path and difference.got is None:
         removed = next((write for write in reversed(history.of(title)) if write.change.new is None), None)
         made = next((write for write in history.of(title) if write.change.old is None), None)
@@ -252,8 +254,8 @@ def _broken(finding: Finding, history: _History) -> Iterator[Cause]:
         before = [
             write for write in history.of(own.title) if write.change.resource_version < own.change.resource_version
         ]
-        over = f", after {before[-1]} {before[-1].did('.')}" if before else ""
-        yield Cause(f"{own} {own.did('.')}{over}", (*(write.number for write in before[-1:]), own.number))
+        over = f", after {before[-1]} {before[-1].wrote()}" if before else ""
+        yield Cause(f"{own} {own.wrote()}{over}", (*(write.number for write in before[-1:]), own.number))
 
 
 def _unperturbed(writes: Sequence[_Write]) -> str:
@@ -261,10 +263,6 @@ def _unperturbed(writes: Sequence[_Write]) -> str:
     return (
         f"in unperturbed runs {writes[-1].text} does" if writes else "in unperturbed runs it was there from the start"
     )
-
-
-def _title(difference: Difference) -> str:
-    return difference.object.partition(" (")[0]
 
 
 def _content(version: Version | None) -> dict[str, Any]:
@@ -276,26 +274,11 @@ def _gone(obj: dict[str, Any], path: Path) -> Path:
     return next((path[:end] for end in range(1, len(path)) if value_at(obj, path[:end]) is None), path)
 
 
-def _has(value: Any, path: str) -> bool:
-    """Return whether a value has a field below it.
+def _are_nested(one: Path, other: Path) -> bool:
+    """Return whether one of two paths leads to the other or into it.
 
-    >>> _has({"a": {"b/c": [{"type": "Ready"}]}}, '.a["b/c"][type=Ready].type'), _has({"a": ["b"]}, '.a["c"]')
-    (True, False)
-    """
-    for name, quoted, key, own in _STEPS.findall(path):
-        if isinstance(value, list):
-            value = next((item for item in value if str(item.get(key) if key else item) == (own or quoted)), None)
-        else:
-            value = value.get(name or quoted) if isinstance(value, dict) else None
-        if value is None:
-            return False
-    return True
-
-
-def _within(path: str, outer: str) -> bool:
-    """Return whether a path is another one or leads into it.
-
-    >>> _within(".status.phase", ".status"), _within(".status", ".statusCode"), _within(".a", ".")
+    >>> _are_nested(("status", "phase"), ("status",)), _are_nested(("status",), ("spec",)), _are_nested(("a",), ())
     (True, False, True)
     """
-    return path == outer or outer == "." or (path.startswith(outer) and path[len(outer) :][:1] in (".", "["))
+    common = min(len(one), len(other))
+    return one[:common] == other[:common]

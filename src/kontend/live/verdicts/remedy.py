@@ -34,12 +34,12 @@ def remedies(finding: Finding, run: Run) -> Iterator[str]:
                 yield f"step {number} names no version: {_worded(_LOCKS[record.call.verb])}"
         return
     for number, record in enumerate(run.log.records, start=1):
-        if not isinstance(record, Request) or not record.perturbed:
+        if not isinstance(record, Request):
             continue
-        kinds = {type(each) for each in run.plan.perturbations if str(each) == record.perturbed}
-        if kinds & {Fail, LoseResponse} and not _is_repeated(run, number, record):
+        what = record.perturbation
+        if isinstance(what, Fail | LoseResponse) and not _is_repeated(run, number, record):
             yield (f"step {number} has failed and {record.call} was never tried again: {_worded(Remedy.END_ON_ERROR)}")
-        if kinds & {Delay, HandOver} and record.changed and not record.locked and record.call.verb in _LOCKS:
+        if isinstance(what, Delay | HandOver) and record.changed and not record.locked and record.call.verb in _LOCKS:
             yield f"step {number} was late and names no version: {_worded(_LOCKS[record.call.verb])}"
 
 

@@ -47,7 +47,10 @@ def document_of(violation: Violation, baseline: Baseline, invocation: Mapping[st
         f"{finding.sentence}; {cause.sentence}" if cause.sentence else finding.sentence,
         culprits=tuple(number for number in cause.culprits if number in numbers),
         perturbations=tuple(map(str, violation.plan.perturbations)),
-        difference=tuple(Difference(*difference) for difference in finding.difference),
+        difference=tuple(
+            Difference(each.place.title, path_text(each.place.path), each.got, each.expected)
+            for each in finding.difference
+        ),
         count=violation.others + 1,
     )
     actors = (Actor(PRIMARY, "instance"), Actor(USER, "user"))

@@ -161,7 +161,7 @@ class Verdict:
         """The findings that cannot be judged, by the fields that they are about."""
         by_place: dict[str, list[Violation]] = {}
         for violation in self.unjudged:
-            places = dict.fromkeys(" ".join(each.place).rstrip() for each in violation.finding.difference)
+            places = dict.fromkeys(str(each.place) for each in violation.finding.difference)
             more = f" and {len(places) - _PLACES} more" if len(places) > _PLACES else ""
             by_place.setdefault(", ".join([*places][:_PLACES]) + more, []).append(violation)
         return by_place
