@@ -85,7 +85,7 @@ class Baseline:
         """
         for request in self.runs[0].log.requests():
             if request.call.subresource in CONNECTIONS and request.code >= 400:
-                return f"{request.call} cannot be answered here: nothing runs in pods"
+                return f"{request.call} cannot be answered here: nothing runs in pods (--pod-exec gives answers)"
         final = self.runs[0].final
         for action in self.setting.workload.actions:
             if not action.is_served(final):

@@ -21,6 +21,7 @@ from kontend.explore.properties.property import Property
 from kontend.kube.encoding.json_text import MalformedYAML, parse_yaml
 from kontend.live.baseline import Unusable
 from kontend.live.gate.plan import BadPlan
+from kontend.live.pods.answers import BadAnswers, read_answers
 from kontend.live.process.command import Command, places_in
 from kontend.live.process.process import CannotStart
 from kontend.live.process.quiescence import Patience
@@ -33,7 +34,7 @@ from kontend.serve.credentials.tls import TlsUnavailable
 
 Result = TypeVar("Result")
 #: Errors that are the user's.
-ERRORS = (BadFile, BadManifest, BadPlan, BadScenario, BadReady, BadWorkload, CannotStart, Unusable)
+ERRORS = (BadAnswers, BadFile, BadManifest, BadPlan, BadScenario, BadReady, BadWorkload, CannotStart, Unusable)
 
 
 def parser() -> Parser:
@@ -112,6 +113,12 @@ def parser() -> Parser:
         help="let the command believe that it runs in a pod (of this namespace; default: default): the files of its "
         "service account, KUBERNETES_SERVICE_HOST, POD_NAME, POD_NAMESPACE, and its Pod object",
     )
+    add(
+        "--pod-exec",
+        type=Path,
+        metavar="FILE",
+        help="YAML file with the answers of pods to exec, logs and port-forward (without: nothing runs in pods)",
+    )
     add("--env", action="append", default=[], metavar="NAME=VALUE", help="environment of the command (repeatable)")
     add("--directory", type=Path, default=Path(), metavar="DIR", help="its working directory (default: this one)")
     add = made.add_argument_group("output").add_argument
@@ -169,6 +176,7 @@ def setting_of(options: Namespace, command: Sequence[str], beside: Sequence[Sequ
         inside=_inside(options),
         in_cluster=in_cluster,
         companions=tuple(companions),
+        pod_answers=read_answers(options.pod_exec) if options.pod_exec else (),
     )
 
 

@@ -27,22 +27,40 @@ def connect(state: State, target: Target, request: ApiRequest) -> tuple[State, N
     """Answers a request for a connection: the logs of a pod without a node are empty, the rest is refused."""
     resource = target.resource
     subresource = target.subresource.partition("/")[0]
+    obj = _checked(state, target, request)
+    if resource.key == "pods" and subresource == "log" and not _is_assigned(obj):
+        return state, None, 204
+    raise _nothing_runs(target, subresource)
+
+
+def checked_pod(state: State, target: Target, request: ApiRequest) -> dict[str, Any]:
+    """Returns the pod that a request for a connection is about; raises an ApiError as kube-apiserver would."""
+    pod = _checked(state, target, request)
+    if not _is_assigned(pod):
+        raise BadRequest(f"pod {target.name} does not have a host assigned")
+    return pod
+
+
+def _checked(state: State, target: Target, request: ApiRequest) -> dict[str, Any]:
+    resource, subresource = target.resource, target.subresource.partition("/")[0]
     if subresource == "log":
         _check_log_options(target, request)
     version = state.find(resource.key, target.key)
     if version is None:
         raise not_found(resource.group, resource.plural, target.name)
+    obj = version.content()
     if resource.key == "pods":
-        pod = version.content()
         if subresource == "proxy":
-            _check_address(pod)
+            _check_address(obj)
         elif subresource in _WITH_CONTAINER:
-            _check_container(pod, target.name, request.first("container"))
-        if subresource != "proxy" and not (pod.get("spec") or {}).get("nodeName"):
-            if subresource == "log":
-                return state, None, 204
+            _check_container(obj, target.name, request.first("container"))
+        if subresource not in ("proxy", "log") and not _is_assigned(obj):
             raise BadRequest(f"pod {target.name} does not have a host assigned")
-    raise _nothing_runs(target, subresource)
+    return obj
+
+
+def _is_assigned(pod: Mapping[str, Any]) -> bool:
+    return bool((pod.get("spec") or {}).get("nodeName"))
 
 
 def _check_log_options(target: Target, request: ApiRequest) -> None:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+from kontend.cluster.request import route
 from kontend.cluster.state import Change, State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import ApiError
@@ -20,6 +21,7 @@ from kontend.live.gate.decisions import Decisions
 from kontend.live.gate.perturbation import CONFLICT, FAILURES, TOUCHED, Act, Crash, Delay, Fail, HandOver, LoseResponse
 from kontend.live.gate.records import Delivery, Happening, Log, Request, Sent
 from kontend.live.gate.tap import Tap
+from kontend.live.pods.pods import Pods
 from kontend.serve.gate import OpenWatch
 from kontend.serve.requests.exchange import Answer, Exchange
 from kontend.serve.server import Server
@@ -51,7 +53,10 @@ class LiveGate:
         *,
         primary: str,
         background: frozenset[Call] = frozenset(),
+        pods: Pods | None = None,
     ) -> None:
+        """``pods`` answer requests to them; without any they are refused, because nothing runs."""
+        self._pods = pods
         self._decisions = decisions
         self._conductor = conductor
         self._primary = primary
@@ -178,6 +183,29 @@ class LiveGate:
             hand_over = isinstance(decision, HandOver)
             self._conductor.delayed(lambda: self._resume(exchange, request), hand_over=hand_over)
             return False
+        return self._pods is None or not self._asks_pod(exchange, request, self._pods)
+
+    def _asks_pod(self, exchange: Exchange, request: Request, pods: Pods) -> bool:
+        """Let a pod answer a request, if one does."""
+        try:
+            found = pods.find(self.state, route(self.state.registry, exchange.request), exchange)
+        except ApiError:
+            return False  # the server itself refuses it
+        if found is None:
+            return False
+
+        def done(response: ApiResponse) -> None:
+            if self._open.pop(exchange, None) is not None:  # unless the process has been killed meanwhile
+                self.activity.note_answer(request.process, request.call)
+                self._note_answer(request, response)
+                request.message = _message(response) if isinstance(response.body, dict) else ""
+            if isinstance(response.body, str) or response.code >= 400:  # the others have left HTTP
+                exchange.send(exchange.encoded(response))
+
+        try:
+            pods.answer(found, exchange, done)
+        except ApiError as error:
+            done(ApiResponse.of_error(error))
         return True
 
     def _touch(self, request: Request) -> bool:

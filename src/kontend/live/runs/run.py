@@ -30,6 +30,7 @@ async def carry_out(setting: Setting, plan: Plan) -> Run:
     recording = Recording(stage)
     began = asyncio.get_running_loop().time()
     with tempfile.TemporaryDirectory(prefix="kontend-live-") as directory:
+        stage.pods.directory = Path(directory)
         await stage.instances.listen(Path(directory))
         if setting.inside is not None:
             setting.inside(stage.server)
@@ -42,6 +43,7 @@ async def carry_out(setting: Setting, plan: Plan) -> Run:
             final, more = stage.server.state, {}
         finally:
             stage.user.stop()
+            await stage.pods.stop()
             await stage.instances.stop()
     return recording.outcome(final, seconds=asyncio.get_running_loop().time() - began, **more)
 

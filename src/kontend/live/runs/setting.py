@@ -8,6 +8,7 @@ from typing import Final
 
 from kontend.explore.properties.property import Property
 from kontend.live.gate.call import Call
+from kontend.live.pods.answers import PodAnswer
 from kontend.live.process.command import Command
 from kontend.live.process.quiescence import Patience
 from kontend.live.process.ready import Ready
@@ -69,5 +70,7 @@ class Setting:
     companions: tuple[Command, ...] = ()
     #: The pod in which the command believes that it runs.
     in_cluster: InCluster | None = None
+    #: Answers of pods to exec, logs and port-forward.
+    pod_answers: tuple[PodAnswer, ...] = ()
     #: Watches the process when the run is over.
     healing: Healing | None = None

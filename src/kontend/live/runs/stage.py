@@ -14,6 +14,7 @@ from kontend.live.gate.gate import LiveGate
 from kontend.live.gate.perturbation import Fail, LoseResponse
 from kontend.live.gate.plan import Plan
 from kontend.live.gate.records import Request
+from kontend.live.pods.pods import Pods
 from kontend.live.runs.holds import Holds
 from kontend.live.runs.instances import Instances
 from kontend.live.runs.setting import PRIMARY, Setting
@@ -28,7 +29,8 @@ class Stage:
         self.setting = setting
         self.plan = plan
         self.decisions = Decisions(plan.perturbations)
-        self.gate = LiveGate(self.decisions, self, primary=PRIMARY, background=setting.background)
+        self.pods = Pods(setting.pod_answers)
+        self.gate = LiveGate(self.decisions, self, primary=PRIMARY, background=setting.background, pods=self.pods)
         self.server = Server(setting.workload.state, gate=self.gate)
         self.gate.server = self.server
         self.user = User(self.server, self.gate, setting.workload.actions[: plan.actions], setting.refused)

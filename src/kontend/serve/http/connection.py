@@ -295,6 +295,17 @@ class Connection(asyncio.Protocol):
         elif not self._serving:
             self._serve_ready()
 
+    def take_over(self, head: bytes, protocol: asyncio.Protocol) -> asyncio.Transport:
+        """Sends the head of the last answer, 101, and gives the rest of the connection to another protocol.
+
+        That one calls :meth:`connection_lost` when the client has gone.
+        """
+        self.streaming = True
+        self._transport.write(head)
+        self._transport.set_protocol(protocol)
+        set_reading(self._transport, wanted=True)
+        return self._transport
+
     def begin_stream(
         self, head: bytes, *, on_writable: Callable[[], None], on_lost: Callable[[], None], watch: bool = True
     ) -> None:
