@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +142,13 @@ def test_a_child_without_data_gets_a_label_from_the_user() -> None:
     edit, deletion = with_children([], run)
     assert edit.obj["metadata"] == {"name": "child", "namespace": "default", "labels": {"edited": "by-hand"}}
     assert (deletion.verb, deletion.key.name) == ("delete", "child")
+
+
+def test_the_time_limit_includes_the_run_from_which_a_workload_is_derived(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--crds", str(HERE / "crds.yaml"), "--failures", str(tmp_path), "--seconds", "1"]
+    began = time.monotonic()
+    assert main(["live", *arguments, "--", "sleep", "600"]) == 2
+    assert time.monotonic() - began < 15  # --limit alone would be 20
+    assert "the unperturbed runs were not over after 1 s (--seconds)" in capsys.readouterr().err

@@ -49,7 +49,7 @@ class Options:
     """Limits of a campaign."""
 
     jobs: int = 1
-    #: The whole campaign takes so many seconds at most; 0 is no limit.
+    #: The whole command takes so many seconds at most; 0 is no limit.
     seconds: float = 0.0
     #: Only plans whose name contains this text.
     only: str = ""
@@ -59,6 +59,8 @@ class Options:
     pairs: bool | None = None
     confirmations: int = _CONFIRMATIONS
     shrinks: int = _SHRINKS
+    #: The seconds that the command has spent before.
+    spent: float = 0.0
     #: A violation of the final state may heal by itself within so many seconds.
     heal: float = 0.0
     #: Called after each run of a plan.
@@ -107,6 +109,14 @@ class _Ledger:
         return sorted(self.shown[of], key=lambda each: order.get(each.plan, len(order)))
 
 
+def out_of_time(seconds: float) -> Unusable:
+    """Return the error of a command whose time is up before anything was perturbed."""
+    return Unusable(
+        f"the unperturbed runs were not over after {seconds:g} s (--seconds): give it more time, or fewer "
+        "--actions; --patience and --observe say how long a silence they wait for"
+    )
+
+
 class Campaign:
     """Explores one controller."""
 
@@ -132,17 +142,14 @@ class Campaign:
     async def explore(self) -> Verdict:
         """Return the verdict on the controller; of what is known, if the time is up or Ctrl-C ends it."""
         loop = asyncio.get_running_loop()
-        began = loop.time()
+        began = loop.time() - self._options.spent
         limit = self._options.seconds or None
         self._deadline = began + (limit * _PLANS if limit else float("inf"))
         try:
             async with asyncio.timeout_at(began + limit if limit else None):
                 baseline = await self.baseline()
         except TimeoutError:
-            raise Unusable(
-                f"the unperturbed runs were not over after {limit:g} s (--seconds): give it more time, or fewer "
-                "--actions; --patience and --observe say how long a silence they wait for"
-            ) from None
+            raise out_of_time(self._options.seconds) from None
         ledger = _Ledger(baseline, self.plans(baseline))
         if self._options.established is not None:
             self._options.established(baseline)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +11,9 @@ from pathlib import Path
 from kontend.cli.command import UsageError, write
 from kontend.cli.live.options import setting_of, to_the_end
 from kontend.cluster.startup import manifests
+from kontend.live.campaign import out_of_time
 from kontend.live.gate.plan import Plan
+from kontend.live.runs.outcome import Run
 from kontend.live.runs.run import carry_out
 from kontend.live.runs.setting import Setting
 from kontend.live.runs.workload import UserAction
@@ -43,7 +46,7 @@ def derive_actions(options: Namespace, command: Sequence[str], beside: Sequence[
             "accepts, nor do the definitions' required fields make a valid one; write --actions"
         )
     actions = steps(setting.workload.state, objects)
-    actions = with_children(actions, to_the_end(carry_out(_with(setting, actions), Plan(()))))
+    actions = with_children(actions, to_the_end(_first_run(_with(setting, actions), options.seconds)))
     path: Path = options.workload or options.failures / _FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, as_yaml(actions))
@@ -51,6 +54,15 @@ def derive_actions(options: Namespace, command: Sequence[str], beside: Sequence[
     write(f"workload: {len(actions)} steps, derived; {path} has them (--actions)\n")
     for number, action in enumerate(actions, start=1):
         write(f"  {number} {action.text}\n")
+
+
+async def _first_run(setting: Setting, seconds: float) -> Run:
+    """Run the controller without perturbations, for some seconds at most; 0 is no limit."""
+    try:
+        async with asyncio.timeout(seconds or None):
+            return await carry_out(setting, Plan(()))
+    except TimeoutError:
+        raise out_of_time(seconds) from None
 
 
 def _with(setting: Setting, actions: Sequence[UserAction]) -> Setting:

@@ -6,6 +6,7 @@ $ kontend live --crds config/crd --objects sample.yaml --actions actions.yaml --
 from __future__ import annotations
 
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -38,6 +39,7 @@ def run(argv: Sequence[str]) -> int:
     if not commands or not all(commands):
         raise UsageError("no command: kontend live [options] -- COMMAND [ARGUMENT ...] [-- COMMAND ...]")
     command, *beside = commands
+    began = time.monotonic()
     with usage_errors(*ERRORS):
         derive_actions(options, command, beside)
         setting = setting_of(options, command, beside)
@@ -45,7 +47,8 @@ def run(argv: Sequence[str]) -> int:
         if options.list_plans:
             return to_the_end(_list_plans(Campaign(setting, _options(options, logs))))
         shown = _Shown(options.failures, invocation(options, command, beside))
-        limits = replace(_options(options, logs), established=shown.establish, found=shown.find)
+        spent = time.monotonic() - began  # a first run may have shown the children that the user edits
+        limits = replace(_options(options, logs), spent=spent, established=shown.establish, found=shown.find)
         return to_the_end(_explore(Campaign(setting, limits), shown, logs))
 
 
