@@ -163,6 +163,9 @@ class LiveGate:
         request = Request(len(self.log.records) + 1, process, call, self.now(), self.action, Key(call.namespace, name))
         request.locked = call.writes and is_locked(self.state.registry, exchange.request)
         request.may_be_old = _may_be_old(exchange, call)
+        if call.writes:
+            # Not when it is carried out: a write that takes long was decided with what was known when it was sent.
+            request.received = frozenset(self._received.get(process, ()))
         self.log.add(request)
         self._open[exchange] = request
         if self.doomed and call.writes and process == self._primary:
@@ -252,7 +255,6 @@ class LiveGate:
         if request is None:
             return
         request.code = response.code
-        request.received = frozenset(self._received.get(request.process, ()))
         if response.code >= 400:
             return
         request.before, request.after = before, after

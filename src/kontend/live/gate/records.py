@@ -32,7 +32,7 @@ class Request:
     #: The states between which its write was committed.
     before: State | None = None
     after: State | None = None
-    #: The events that the process had been sent when it wrote.
+    #: The events that the process had been sent when it sent its write.
     received: frozenset[Sent] = frozenset()
     #: The versions that its answer has shown.
     shown: tuple[Sent, ...] = ()
