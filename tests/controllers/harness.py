@@ -23,9 +23,9 @@ WIDGETS: Json = definition(subresources={})
 class Harness:
     """A cluster and its controllers; with ``nodes`` pods are scheduled and run."""
 
-    def __init__(self, *, nodes: int = 0, crds: list[Json] | None = None) -> None:
+    def __init__(self, *, nodes: int = 0, jobs_end: bool = False, crds: list[Json] | None = None) -> None:
         self.cluster = Cluster(crds=crds or [])
-        chosen = controllers() + (pod_controllers() if nodes else [])
+        chosen = controllers() + (pod_controllers(jobs_end=jobs_end) if nodes else [])
         self.process = ControllerProcess(self.cluster, chosen, clock=None)
         for number in range(nodes):
             self.cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{number}"}})

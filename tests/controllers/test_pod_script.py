@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from controllers.harness import PODS, Harness, template
 
 JOBS = "Job.batch/v1"
@@ -73,3 +75,21 @@ def test_jobs_complete_and_fail_as_their_pods_say() -> None:
             condition["type"] for condition in harness.status(JOBS, name)["conditions"] if condition["status"] == "True"
         ]
         assert end in ends
+
+
+@pytest.mark.parametrize(
+    ("annotations", "expected"),
+    [({}, (1, 0, 0)), ({"exit_code": "never"}, (0, 0, 1)), ({"exit_code": "2"}, (0, 1, 0))],
+    ids=["nothing said", "never", "a failure"],
+)
+def test_pods_of_jobs_end_by_themselves_where_that_is_wanted(
+    annotations: dict[str, str], expected: tuple[int, int, int]
+) -> None:
+    harness = Harness(nodes=1, jobs_end=True)
+    given = _job("work", **annotations)
+    given["spec"]["backoffLimit"] = 0
+    harness.create(given)
+    harness.create(_pod(), settle=True)  # one without a Job stays up
+    status = harness.status(JOBS, "work")
+    assert tuple(status.get(field, 0) for field in ("succeeded", "failed", "active")) == expected
+    assert harness.status(PODS, "p")["phase"] == "Running"

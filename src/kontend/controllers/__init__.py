@@ -63,13 +63,13 @@ def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list
     ]
 
 
-def pod_controllers() -> list[Controller]:
-    """Returns the controllers that schedule pods and run them.
+def pod_controllers(*, jobs_end: bool = False) -> list[Controller]:
+    """Returns the controllers that schedule pods and run them; with ``jobs_end``, pods of Jobs end by themselves.
 
     >>> [controller.name for controller in pod_controllers()]
     ['node', 'scheduler', 'kubelet']
     """
-    return [Nodes(), Scheduler(), PodLifecycle()]
+    return [Nodes(), Scheduler(), PodLifecycle(jobs_end=jobs_end)]
 
 
 def by_name(definitions: Iterable[Mapping[str, Any]] = ()) -> dict[str, Controller]:

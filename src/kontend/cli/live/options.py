@@ -74,7 +74,7 @@ def parser() -> Parser:
         action="store_true",
         help="run what kube-controller-manager runs: Deployments, Jobs ... (without: only garbage collection)",
     )
-    add("--pods", action="store_true", help="schedule pods and let them run")
+    add("--pods", action="store_true", help="schedule pods and let them run; those of Jobs end with 0")
     add = made.add_argument_group("plans").add_argument
     add("--list-plans", action="store_true", help="run the baseline, print the plans and stop")
     add("--only", default="", metavar="TEXT", help="carry out only plans whose name contains this text")
@@ -236,7 +236,7 @@ def _inside(options: Namespace) -> Callable[[Any], None]:
     from kontend.cli.serving.controllers import Inside
 
     def start(server: Any) -> None:
-        Inside(server, built_in=options.controllers, pods=options.pods, owners=True).start()
+        Inside(server, built_in=options.controllers, pods=options.pods, jobs_end=True, owners=True).start()
 
     return start
 

@@ -45,12 +45,14 @@ class Inside:
         *,
         built_in: bool,
         pods: bool,
+        jobs_end: bool = False,
         owners: bool = False,
         authority: str = "",
         signing: CertificateAuthority | None = None,
     ) -> None:
-        """``owners`` runs the garbage collector, which ``built_in`` contains.
+        """With ``jobs_end``, pods of Jobs end by themselves.
 
+        ``owners`` runs the garbage collector, which ``built_in`` contains.
         ``authority`` is that of the server's certificate, PEM; ``signing`` signs certificate signing requests.
         """
         self._server = server
@@ -58,6 +60,7 @@ class Inside:
         self._signing = signing
         self._built_in = built_in
         self._pods = pods
+        self._jobs_end = jobs_end
         self._owners = owners and not built_in
         self._process: ControllerProcess | None = None
         self._events: EventRecorder | None = None
@@ -98,7 +101,10 @@ class Inside:
         """The controllers; new ones when writes that they have seen were taken back because they could not be saved."""
         cluster = self._server.cluster
         if self._process is None or cluster.state.resource_version < self._seen:
-            every: list[Any] = [ClusterRoleAggregation(), *(pod_controllers() if self._pods else ())]
+            every: list[Any] = [
+                ClusterRoleAggregation(),
+                *(pod_controllers(jobs_end=self._jobs_end) if self._pods else ()),
+            ]
             every += [GarbageCollector()] if self._owners else []
             if self._built_in:
                 every += [*controllers(), ServiceAccounts(), Quotas()]

@@ -101,6 +101,11 @@ class PodLifecycle(BuiltIn):
     manager = "kubelet"
     kind = PODS
 
+    def __init__(self, *, jobs_end: bool = False) -> None:
+        """With ``jobs_end``, pods of Jobs end by themselves, unless they say how they do."""
+        super().__init__()
+        self._jobs_end = jobs_end
+
     async def sync(self, request: Request, api: Api) -> Result | None:
         """Takes a pod to its next phase."""
         try:
@@ -113,7 +118,7 @@ class PodLifecycle(BuiltIn):
             await self._stop(api, pod)
         elif phase_of(pod) in ("", "Pending"):
             await self._start(api, pod)
-        elif phase_of(pod) == "Running" and has_script(pod):
+        elif phase_of(pod) == "Running" and has_script(pod, jobs_end=self._jobs_end):
             return await self._play(api, pod)
         elif phase_of(pod) == "Running" and pod["spec"].get("readinessGates") and is_ready(pod) != _gates_open(pod):
             now = api.now()
@@ -131,7 +136,7 @@ class PodLifecycle(BuiltIn):
 
     async def _play(self, api: Api, pod: Object) -> Result | None:
         """Takes a pod that says how it behaves one step further."""
-        status, delay = next_status(pod, api.now())
+        status, delay = next_status(pod, api.now(), jobs_end=self._jobs_end)
         if status is not None:
             await api.status.patch(pod, strategic_merge_patch({"status": status}))
         return None if delay is None else Result(requeue_after=delay)

@@ -2,12 +2,13 @@
 
 | annotation | |
 |---|---|
-| ``kontend.dev/exit-code`` | the containers end with this code; 0 completes a Job, another one fails the pod |
+| ``kontend.dev/exit-code`` | the containers end with this code; 0 completes a Job, another fails the pod; ``never`` |
 | ``kontend.dev/exit-after`` | so many seconds after the start; at once unless given |
 | ``kontend.dev/restarts`` | the containers fail and are restarted so many times before they stay up or end |
 | ``kontend.dev/never-ready`` | ``"true"``: the pod runs, and is never ready |
 
-They are read from the pod, so a template carries them to every pod of a Deployment or Job.
+They are read from the pod, so a template carries them to every pod of a Deployment or Job. Where Jobs end by
+themselves, a pod of a Job without an exit code ends with 0: whoever waits for the Job waits forever otherwise.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from kontend.runtime.client.patches import Object
 
 _PREFIX: Final = "kontend.dev/"
 _SCRIPTED: Final = ("exit-code", "restarts")
+_NEVER: Final = "never"
 #: Seconds between a failure and the restart; the real back-off begins with ten.
 _BACK_OFF: Final = 1
 
@@ -33,9 +35,18 @@ def _number(pod: Object, name: str) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def has_script(pod: Object) -> bool:
-    """Reports whether a pod says that its containers end."""
-    return any(_annotation(pod, name) for name in _SCRIPTED)
+def has_script(pod: Object, *, jobs_end: bool = False) -> bool:
+    """Reports whether a pod says that its containers end, or is one of a Job and these end by themselves."""
+    return any(_annotation(pod, name) for name in _SCRIPTED) or bool(_exit_code(pod, jobs_end=jobs_end))
+
+
+def _exit_code(pod: Object, *, jobs_end: bool) -> str:
+    """The code with which the containers end; empty where they do not."""
+    text = _annotation(pod, "exit-code")
+    if text or not jobs_end:
+        return "" if text == _NEVER else text
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return "0" if any(owner.get("controller") and owner["kind"] == "Job" for owner in owners) else ""
 
 
 def becomes_ready(pod: Object) -> bool:
@@ -43,7 +54,7 @@ def becomes_ready(pod: Object) -> bool:
     return _annotation(pod, "never-ready") != "true"
 
 
-def next_status(pod: Object, now: str) -> tuple[dict[str, Any] | None, float | None]:
+def next_status(pod: Object, now: str, *, jobs_end: bool = False) -> tuple[dict[str, Any] | None, float | None]:
     """The next part of the status of a running pod, and the seconds until there is more; None where there is none."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or []
     restarts = max((container_status.get("restartCount", 0) for container_status in statuses), default=0)
@@ -53,13 +64,14 @@ def next_status(pod: Object, now: str) -> tuple[dict[str, Any] | None, float | N
         return (None, left) if left > 0 else (_restarted(pod, statuses, now), 0.0)
     if restarts < _number(pod, "restarts"):
         return _crashed(statuses, restarts + 1, now), float(_BACK_OFF)
-    if not _annotation(pod, "exit-code"):
+    code = _exit_code(pod, jobs_end=jobs_end)
+    if not code:
         return None, None
     started = (pod.get("status") or {}).get("startTime") or now
     left = seconds(started) + _number(pod, "exit-after") - seconds(now)
     if left > 0:
         return None, float(left)
-    return _ended(pod, statuses, _number(pod, "exit-code"), now), None
+    return _ended(pod, statuses, int(code) if code.isdecimal() else 0, now), None
 
 
 def _failed_at(statuses: list[Any], now: str) -> int:
