@@ -4,14 +4,15 @@ A uid, an address or a generated name differs from run to run without mattering,
 in a label, within another name. So each is replaced by the object that it belongs to, which keeps references
 comparable: an endpoint with the address of the wrong pod still differs. Timestamps and uuids become a word, and an
 observed generation its distance from the current one. What unperturbed runs still disagree on is learned as a
-:class:`Mask`. Leases and events do not count.
+:class:`Mask`. Leases and events do not count, nor does what the cluster's own controllers derive from objects that are
+compared (:mod:`~kontend.live.properties.derived`).
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from kontend.cluster.state import State
 from kontend.kube.meta.names import Key
 from kontend.live.gate.call import UNJUDGED
 from kontend.live.gate.perturbation import TOUCHED
+from kontend.live.properties.derived import is_derived, notes_of
 from kontend.live.runs.setting import PRIMARY, SECOND
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -88,7 +90,13 @@ def comparable(initial: State, state: State, mask: Mask = NO_MASK) -> Objects:
     state are not compared field by field.
     """
     objects = []
+    derived: set[tuple[str, Key]] = set()
     by_title: Objects = defaultdict(list)
+    uids = {
+        str(version.content()["metadata"].get("uid", ""))
+        for resource in state.kinds
+        for version in state.objects(resource).values()
+    }
     for resource in state.kinds:
         if resource in UNJUDGED or resource in _SERVER:
             continue
@@ -97,17 +105,30 @@ def comparable(initial: State, state: State, mask: Mask = NO_MASK) -> Objects:
             if first is not None and first.body == version.body:
                 by_title[resource, _title(key, key.name)].append({"as": "at the start"})
             else:
-                objects.append((resource, key, version.content()))
+                obj = version.content()
+                objects.append((resource, key, obj))
+                if is_derived(version, obj["metadata"], uids):
+                    derived.add((resource, key))
+                _drop_notes(obj["metadata"], notes_of(version))
     names = _names_of(objects, mask)
     if any(key.name == SECOND for key in initial.objects("pods")):  # whoever took over has its name in locks
         names.masked[SECOND] = PRIMARY
     names.settle()
     for resource, key, obj in objects:
+        if (resource, key) in derived:
+            continue
         clean = _clean(resource, obj, names, mask)
         by_title[resource, _title(key, names.masked.get(key.name, key.name))].append(clean)
     for many in by_title.values():
         many.sort(key=lambda obj: orjson.dumps(obj, option=orjson.OPT_SORT_KEYS))
     return dict(by_title)
+
+
+def _drop_notes(metadata: dict[str, Any], notes: Collection[str]) -> None:
+    """Remove the annotations that the cluster's own controllers keep."""
+    if notes:
+        left = {name: value for name, value in (metadata.pop("annotations", None) or {}).items() if name not in notes}
+        metadata.update({"annotations": left} if left else {})
 
 
 def _names_of(objects: list[tuple[str, Key, dict[str, Any]]], mask: Mask) -> _Names:
