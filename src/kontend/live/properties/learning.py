@@ -13,6 +13,8 @@ from kontend.live.properties.masking import EACH, Mask, Objects, comparable
 #: Numbers below are decisions (replicas, indices), not times or ports. Strings below this length are words.
 _SMALL: Final = 1000
 _TOKEN: Final = 5
+#: The letters of names that a server generates: no vowels, so that no words come out.
+_DRAWN: Final = frozenset("bcdfghjklmnpqrstvwxz2456789")
 
 
 def learn(initial: State, finals: Sequence[State]) -> Mask:
@@ -61,7 +63,11 @@ def _plain(path: Path) -> tuple[str, ...]:
 
 
 def _prefixes(states: list[Objects]) -> frozenset[tuple[str, str]]:
-    """The beginnings of names that a process makes up: equally many in each run, none of them the same."""
+    """The beginnings of names that a process makes up: equally many in each run, none of them the same.
+
+    Names that end in something that is decided are left alone: of two runs, one may have lost ``db-0`` and the other
+    ``db-2``, and a mask for ``db-*`` would hide that, with the difference between any two objects called so.
+    """
     names = [{key for key in state if not key[1].endswith("*")} for state in states]
     common = set.intersection(*names) if names else set()
     own = [sorted(own_names - common) for own_names in names]
@@ -69,10 +75,22 @@ def _prefixes(states: list[Objects]) -> frozenset[tuple[str, str]]:
     if own and own[0] and all(len(own_names) == len(own[0]) for own_names in own):
         for together in zip(*own, strict=True):
             resources = {resource for resource, _ in together}
-            prefix = _common_prefix([name.rpartition("/")[2] for _, name in together])
-            if len(resources) == 1 and prefix:
+            own_part = [name.rpartition("/")[2] for _, name in together]
+            prefix = _common_prefix(own_part)
+            if len(resources) == 1 and prefix and _are_drawn([name[len(prefix) :] for name in own_part]):
                 generated.add((together[0][0], prefix))
     return frozenset(generated)
+
+
+def _are_drawn(ends: Sequence[str]) -> bool:
+    """Return whether the ends of some names look drawn: equally long, and with digits or only of Kubernetes' letters.
+
+    >>> [_are_drawn(ends) for ends in (["x7f3k", "b42mz"], ["kxwvz", "qnrtb"], ["0", "2"], ["east", "west"])]
+    [True, True, False, False]
+    """
+    if len({len(end) for end in ends}) != 1 or len(ends[0]) < _TOKEN:
+        return False
+    return any(letter.isdigit() for letter in "".join(ends)) or set("".join(ends)) <= _DRAWN
 
 
 def _common_prefix(texts: list[str]) -> str:
