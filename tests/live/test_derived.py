@@ -1,4 +1,4 @@
-"""What the cluster's own controllers derive is not compared, as long as what it derives from is there."""
+"""Objects that the cluster's own controllers derive are not compared while the object that they derive from is there."""
 
 from __future__ import annotations
 

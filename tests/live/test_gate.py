@@ -1,4 +1,4 @@
-"""What the gate records of requests, without a process: the test is the client."""
+"""Records that the gate makes of requests, without a process: the test is the client."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def frame(kind: int, data: bytes, *, last: bool = True) -> bytes:
 
 
 async def messages(reader: asyncio.StreamReader) -> dict[int, bytes]:
-    """What comes on each channel until the server says goodbye."""
+    """The bytes of each channel until the server says goodbye."""
     got: dict[int, bytes] = {}
     while True:
         first, size = await reader.readexactly(2)

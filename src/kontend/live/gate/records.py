@@ -47,7 +47,7 @@ class Request:
 
     @property
     def perturbed(self) -> str:
-        """What was done to it, in words; empty if nothing was."""
+        """The perturbation in words; empty if there was none."""
         if self.dropped:
             return "not carried out: the process is killed"
         return str(self.perturbation) if self.perturbation is not None else ""

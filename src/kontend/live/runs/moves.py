@@ -15,7 +15,7 @@ from kontend.live.process.quiescence import Rest
 
 
 class Move(Enum):
-    """What a run does next."""
+    """The next thing that a run does."""
 
     #: The gate has killed the process: start it again.
     RESTART = "restart"

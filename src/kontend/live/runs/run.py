@@ -57,7 +57,7 @@ async def _phases(stage: Stage, recording: Recording) -> None:
 
 
 async def _afterwards(stage: Stage, recording: Recording) -> dict[str, Any]:
-    """What the idle process does when the run is over for us, as fields of its outcome."""
+    """Watch the idle process when the run is over for us; return fields of its outcome."""
     setting, more = stage.setting, {}
     if setting.observe and not stage.plan.perturbations:
         more = {"timers": await timers_of(stage), "observed": stage.server.state}
