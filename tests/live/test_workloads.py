@@ -144,6 +144,20 @@ def test_a_child_without_data_gets_a_label_from_the_user() -> None:
     assert (deletion.verb, deletion.key.name) == ("delete", "child")
 
 
+def test_what_the_controller_makes_before_the_user_acts_is_left_alone() -> None:
+    cluster = Cluster()
+    before = cluster.state
+    requests = []
+    for action, name in enumerate(("lock", "child")):
+        cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}})
+        call = Call("create", "configmaps", "default", name)
+        key = Key("default", name)
+        requests.append(Request(1, PRIMARY, call, 0.0, action, key, before=before, after=cluster.state))
+        before = cluster.state
+    run = Run(Plan(()), Log([*requests]), Rest.IDLE, before, cluster.state)
+    assert {action.key.name for action in with_children([], run)} == {"child"}
+
+
 def test_the_time_limit_includes_the_run_from_which_a_workload_is_derived(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -132,9 +132,14 @@ def with_children(actions: Sequence[UserAction], run: Run) -> list[UserAction]:
 
 
 def _edits(run: Run, state: State) -> Iterator[UserAction]:
-    """A field that a user changes in one child of each kind, and one child that the user deletes."""
+    """A field that a user changes in one child of each kind, and one child that the user deletes.
+
+    What the controller makes before the user has done anything is its own: a lock, a certificate. Nobody edits that.
+    """
     kinds: dict[str, Object] = {}
     for request in run.log.writes():
+        if not request.action:
+            continue
         version = state.find(request.call.resource, request.key) if request.process == PRIMARY else None
         if request.call.verb == "create" and version is not None and request.call.resource not in UNJUDGED:
             kinds.setdefault(request.call.resource, version.content())
