@@ -1,4 +1,4 @@
-"""Objects that the cluster's own controllers derive are not compared while the object that they derive from is there."""
+"""Objects that the cluster's own controllers derive are not compared while what they derive from is there."""
 
 from __future__ import annotations
 
