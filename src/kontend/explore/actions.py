@@ -170,12 +170,12 @@ def _delete(kind: str, name: str, namespace: str, cluster: Cluster, manager: str
     return cluster.delete(kind, name, namespace=namespace)
 
 
-def never_possible(action: Action, message: str) -> BadScenario:
-    """The error for an action that the server refuses with ``message`` in every state in which it is tried."""
+def never_possible(action: Action, reason: str, message: str) -> BadScenario:
+    """The error for an action that the server refuses in every state in which it is tried, and the last reason."""
     hint = ""
-    if message.endswith("not found"):
+    if reason == "NotFound":
         hint = "; create the object first, or list it in objects="
-    elif message.endswith("already exists"):
+    elif reason == "AlreadyExists":
         hint = "; delete the object first, or change it with update(...)"
     return BadScenario(f"the action {action.text!r} is never possible: {message}{hint}", action.line)
 

@@ -271,7 +271,7 @@ def _check_actions(scenario: Scenario, cluster: Cluster) -> None:
                 resource_of(cluster.state.registry, parse_kind(action.kind))
                 action.perform(trial, user.name)
             except _FOR_GOOD as error:
-                raise never_possible(action, error.message) from error
+                raise never_possible(action, error.status_reason, error.message) from error
             except ApiError:
                 continue  # a controller may make the object, or take it away
             except Exception as error:

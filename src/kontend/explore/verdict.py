@@ -42,6 +42,8 @@ class Violation:
     count: int = field(default=1, compare=False)
     #: The line of code that is at fault, where the violation is a single write.
     line: SourceLocation | None = field(default=None, compare=False)
+    #: The sentence without the writes that it names; empty where it names none.
+    plain: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         lines = "".join(f"\n  {number} {text}" for number, text in enumerate(self.trace, 1))

@@ -7,6 +7,7 @@ import pytest
 from explore.widgets import CRD, KIND, UNGUARDED, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.cluster.cluster import Cluster
 from kontend.explore import BadScenario, Bounds, Scenario, check, create, delete, update
+from kontend.explore.model.answer import Refusal
 from kontend.explore.model.model import Model
 from kontend.explore.model.replayed import replay
 from kontend.explore.model.step import Step
@@ -47,7 +48,7 @@ def test_a_refused_action_is_consumed_and_the_next_one_follows() -> None:
     for step in (Step("start", 0, W), Step("call", 0, W), Step("call", 0, W)):
         world = model.next(world, step).world
     refused = model.next(world, Step("act"))
-    assert refused.refused == 'widgets.example.com "w" not found'
+    assert refused.refused == Refusal(404, "NotFound", 'widgets.example.com "w" not found')
     assert refused.line == 'the user changes Widget default/w: spec: refused (widgets.example.com "w" not found)'
     assert refused.world.acted == (1,)
     created = model.next(refused.world, Step("act"))

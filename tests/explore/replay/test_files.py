@@ -111,6 +111,24 @@ def test_a_bug_is_reproduced_although_a_step_has_changed(tmp_path: Path) -> None
     assert result.changed == "step 1 is now 'widgets#1 starts default/w', not 'widgets#1 starts otherwise'"
 
 
+def test_a_response_that_has_changed_is_told_from_a_call_that_has(tmp_path: Path) -> None:
+    """By what was recorded of them, not by the wording of the step: only the second call is another one."""
+    file = _saved(tmp_path)
+    document = read_archive(file)
+    at, step = next((at, step) for at, step in enumerate(document.steps) if step.call and step.call.verb == "patch")
+    assert step.call is not None
+    for before, changed in (
+        (replace(step, text="an older wording", response="409 Conflict"), "now succeeds, without 409 Conflict"),
+        (
+            replace(step, text=f"{step.text}: 409 Conflict", call=replace(step.call, name="v")),
+            f"is now {step.text!r}, not '{step.text}: 409 Conflict'",
+        ),
+    ):
+        steps = (*document.steps[:at], before, *document.steps[at + 1 :])
+        result = replay_document(file, replace(document, steps=steps), locate(document, file))
+        assert result.changed == f"step {step.number} {changed}"
+
+
 def test_a_scenario_that_is_gone_is_named(tmp_path: Path) -> None:
     file = _saved(tmp_path)
     (tmp_path / "scenarios" / "race.py").write_text(SOURCE.replace("race =", "other ="))

@@ -221,7 +221,7 @@ class _Explaining:
         last = trail.steps[-1]
         if self._is_about_the_end:
             if self._good is None:
-                return without_good_run(trail, violation.sentence.partition(" (step")[0], name)
+                return without_good_run(trail, violation.plain or violation.sentence, name)
             return cause_of_final_state(trail, self._good, difference) or otherwise
         if name in (BuiltIn.EXCEPTION, BuiltIn.FAILS_FOREVER):
             return cause_of_failure(trail) or otherwise

@@ -6,19 +6,18 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from kontend.cluster.state import Change, Version
+from kontend.explore.explain.exchanges import exchange_of, main_part
 from kontend.explore.explain.fields import content_of, field_changes, named, number_of, object_name
 from kontend.explore.explain.lines import SourceLines
-from kontend.explore.explain.trail import Part, Reconcile, Seen, Taken, Trail, target_of
+from kontend.explore.explain.trail import Part, Reconcile, Seen, Taken, Trail
 from kontend.explore.model.state.process import NOT_STARTED
 from kontend.explore.model.state.world import World
 from kontend.explore.model.views.cached_reads import viewed
 from kontend.kube.meta.names import Key
-from kontend.report.document import Call, Delivered, Read, Step, Write, hash_of
-from kontend.runtime.client.call import Call as ApiCall
+from kontend.report.document import Delivered, Read, Step, Write, hash_of
 
 #: Objects of a list that are kept with a read.
 _MOST_READS: Final = 25
-_OK: Final = {"create": "201"}
 
 
 class StepWriter:
@@ -47,7 +46,8 @@ class StepWriter:
 
     def _step(self, trail: Trail, taken: Taken, *, quiet: bool) -> Step:
         step, transition = taken.step, taken.transition
-        main = self._main_part(taken)
+        main = main_part(taken.parts)
+        exchange = exchange_of(main)
         reads = [seen for seen in (taken.reconcile.reads if taken.reconcile else ()) if seen.step == taken.number]
         shown = [read for seen in reads for read in self._reads(trail, taken, seen)]
         shown.sort(key=lambda read: read.version == read.latest)
@@ -56,8 +56,8 @@ class StepWriter:
             trail.actor(taken),
             step.action,
             transition.text,
-            _call(main.call) if main.call is not None else None,
-            _response(main) if main.call is not None else None,
+            exchange.call,
+            exchange.response,
             tuple(shown[:_MOST_READS]),
             max(0, len(shown) - _MOST_READS),
             tuple(self._writes(taken)),
@@ -68,10 +68,6 @@ class StepWriter:
             transition.cost,
             transition.failure.text if transition.failure is not None else None,
         )
-
-    def _main_part(self, taken: Taken) -> Part:
-        """The call that stands for a step: of an atomic reconcile the first one that writes."""
-        return next((part for part in taken.parts if part.transition.changes), taken.parts[0])
 
     def _line(self, trail: Trail, taken: Taken, part: Part) -> Any:
         if taken.step.action == "act":
@@ -217,16 +213,6 @@ def _base(taken: Taken, change: Change) -> tuple[int | None, int | None]:
         if resource == change.resource and key == change.key and number < change.resource_version
     ]
     return max(met, default=(None, None), key=lambda version: version[0] or 0)
-
-
-def _call(call: ApiCall) -> Call:
-    return Call(call.verb, call.kind, call.namespace, target_of(call).name, call.subresource, call.cached)
-
-
-def _response(part: Part) -> str:
-    """The response to a call: the status of an error, or the code of success."""
-    assert part.call is not None
-    return part.transition.answer.text or _OK.get(part.call.verb, "200")
 
 
 def _request(taken: Taken) -> str:

@@ -103,6 +103,21 @@ class Taken:
         return self.transition.world
 
 
+def parts_of(before: World, transition: Transition) -> tuple[Part, ...]:
+    """The calls of a step; one part for a step without a call."""
+    return tuple(_part(world, part) for world, part in transition.calls or ((before, transition),))
+
+
+def _part(before: World, transition: Transition) -> Part:
+    in_flight = transition.in_flight
+    if in_flight is None:
+        return Part(before, transition, None, None)
+    call = in_flight.node.calls[transition.at]
+    if in_flight.uuids:
+        call = bind_call(call, in_flight.uuids)
+    return Part(before, transition, call, in_flight.node.lines[transition.at])
+
+
 class Trail:
     """The steps of a schedule."""
 
@@ -152,7 +167,7 @@ class Trail:
                 f"step {number}, {tuple(step)}, is not enabled: the scenario or its controllers have changed"
             )
         transition = self.model.next(before, step)
-        parts = tuple(self._part(world, part) for world, part in transition.calls or ((before, transition),))
+        parts = parts_of(before, transition)
         reconcile = self._reconcile(step, number)
         taken = Taken(number, step, before, transition, parts, reconcile)
         self.steps.append(taken)
@@ -197,15 +212,6 @@ class Trail:
             if step.action == "depose":
                 self._late.setdefault(at, []).append(self._running.pop(at))
         return reconcile
-
-    def _part(self, before: World, transition: Transition) -> Part:
-        in_flight = transition.in_flight
-        if in_flight is None:
-            return Part(before, transition, None, None)
-        call = in_flight.node.calls[transition.at]
-        if in_flight.uuids:
-            call = bind_call(call, in_flight.uuids)
-        return Part(before, transition, call, in_flight.node.lines[transition.at])
 
     def _note(self, taken: Taken, reconcile: Reconcile) -> None:
         step, after = taken.step, taken.after

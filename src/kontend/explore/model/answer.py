@@ -6,7 +6,7 @@ Whoever judges an answer asks for its code, its reason or its fault. Its text is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 #: The descriptions of faults of calls, by the action of their step.
 _FAULTS: Final = {
@@ -19,14 +19,23 @@ _FAULTS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """A request that was not carried out, because the server or a cache refused it."""
 
     code: int
     reason: str
     #: For people; empty for calls of reconciles, whose response holds it.
     message: str = ""
+
+    @property
+    def lacks_object(self) -> bool:
+        """The object of the request is not there."""
+        return self.reason == "NotFound"
+
+    @property
+    def already_exists(self) -> bool:
+        """The object that the request creates is there."""
+        return self.reason == "AlreadyExists"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +58,7 @@ class Answer:
     @property
     def already_exists(self) -> bool:
         """The server refused a create because the object is there."""
-        return self.refusal is not None and self.refusal.reason == "AlreadyExists"
+        return self.refusal is not None and self.refusal.already_exists
 
     @property
     def text(self) -> str:
@@ -64,7 +73,7 @@ class Answer:
             return _FAULTS[self.fault]
         if self.refusal is None:
             return ""
-        if self.is_cached and self.refusal.reason == "NotFound":
+        if self.is_cached and self.refusal.lacks_object:
             return "not found"
         return f"{self.refusal.code} {self.refusal.reason}"
 

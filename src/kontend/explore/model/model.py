@@ -225,6 +225,6 @@ class Model:
             cost = int(not world.is_resting)
         world = world.with_action_taken(step.at)
         if refusal is not None:
-            return Transition(world, f"{text}: refused ({refusal.message})", refused=refusal.message, cost=cost)
+            return Transition(world, f"{text}: refused ({refusal.message})", refused=refusal, cost=cost)
         world, forced, changes = self.mechanics.commits.of(world, outcome, label)
         return Transition(world, text, forced=forced, changes=changes, cost=cost)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from kontend.cluster.state import Change
-from kontend.explore.model.answer import OK, Answer
+from kontend.explore.model.answer import OK, Answer, Refusal
 from kontend.explore.model.state.process import InFlight
 from kontend.explore.model.state.world import World
 from kontend.explore.program.progress import Failure
@@ -61,7 +61,7 @@ class Transition:
         at: int = 0,
         answer: Answer = OK,
         failure: Failure | None = None,
-        refused: str = "",
+        refused: Refusal | None = None,
         calls: tuple[tuple[World, Transition], ...] = (),
         cost: int = 0,
     ) -> None:
@@ -79,7 +79,7 @@ class Transition:
         self.answer = answer
         #: The exception with which a reconcile ended in this step.
         self.failure = failure
-        #: The server's reason to refuse a user's action.
+        #: The server's answer to a user's action that it has refused.
         self.refused = refused
         #: For an atomic reconcile: its calls, each with the state before it.
         self.calls = calls

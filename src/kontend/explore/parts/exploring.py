@@ -179,6 +179,7 @@ def _renamed(result: Explored, renaming: Renaming, part: Part, prefix: tuple[Ste
         replace(
             violation,
             sentence=renaming.text(violation.sentence),
+            plain=renaming.text(violation.plain),
             schedule=tuple(map(renaming.step, violation.schedule)),
         )
         for violation in result.verdict.violations

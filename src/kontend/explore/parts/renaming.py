@@ -124,7 +124,7 @@ class Renaming:
         refusal = answer.refusal
         if refusal is None:
             return answer
-        return replace(answer, refusal=replace(refusal, message=self.text(refusal.message)))
+        return replace(answer, refusal=refusal._replace(message=self.text(refusal.message)))
 
     def listing(self, listing: Listing) -> Listing:
         """A list that a part makes."""

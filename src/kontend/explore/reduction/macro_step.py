@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kontend.explore.model.answer import Refusal
 from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step, Transition
@@ -25,7 +26,7 @@ class MacroStep:
         cost: int = 0,
         writes: tuple[Write, ...] = (),
         failure: Failure | None = None,
-        refused: str = "",
+        refused: Refusal | None = None,
         *,
         wrote: bool = False,
         timer: float = 0.0,
@@ -40,7 +41,7 @@ class MacroStep:
         self.wrote = wrote or bool(writes)
         #: The exception with which a reconcile ended.
         self.failure = failure
-        #: The server's reason to refuse a user's action.
+        #: The server's answer to a user's action that it has refused.
         self.refused = refused
         #: The seconds of a timer that fired when its own instance had nothing else to do; 0 for none.
         self.timer = timer
@@ -81,7 +82,7 @@ class LocalMacroStep(MacroStep):
         self.writes = ()
         self.wrote = False
         self.failure = local.failure
-        self.refused = ""
+        self.refused = None
         self.timer = 0.0
         self.number = number
         self.local = local

@@ -57,7 +57,7 @@ def replay_document(archive: Path, document: Document, source: Path) -> Followed
     except (TypeError, ValueError) as error:
         raise BadScenario(f"{archive}: not a schedule: {error}") from error
     # The steps of a cycle are shown from where it is simplest, which need not be where the schedule leads.
-    recorded = [step.text for step in document.steps[: len(schedule)]] if document.violation.cycle is None else []
+    recorded = document.steps[: len(schedule)] if document.violation.cycle is None else ()
     name = document.violation.property
     result = restarted(scenario, lambda model: followed(model, name, schedule, recorded))
     result.verdict.explain = explainer(scenario, Origin(source, document.source.scenario, document.source.inputs))

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kontend.explore.explain.exchanges import Exchange, exchange_of, main_part
+from kontend.explore.explain.trail import parts_of
 from kontend.explore.model.model import Model
 from kontend.explore.model.settling.restless import MOST_WRITES, restless
 from kontend.explore.model.state.budget import SPENT
@@ -23,6 +25,7 @@ from kontend.explore.search.breadth_first import BreadthFirst
 from kontend.explore.search.walks.walk import Walk
 from kontend.explore.trace.counterexample import counterexample
 from kontend.explore.verdict import Verdict
+from kontend.report.document import Step as RecordedStep
 
 #: Properties that concern everything that can happen from a state on.
 _NEVER_END: Final = (BuiltIn.NEVER_SETTLES, BuiltIn.FAILS_FOREVER)
@@ -46,8 +49,8 @@ class Followed:
     undecided: bool = False
 
 
-def followed(model: Model, name: str, schedule: Sequence[Step], recorded: Sequence[str] = ()) -> Followed:
-    """Follow a schedule that violated the property ``name``; ``recorded`` are the lines of its trace, if known."""
+def followed(model: Model, name: str, schedule: Sequence[Step], recorded: Sequence[RecordedStep] = ()) -> Followed:
+    """Follow a schedule that violated the property ``name``; ``recorded`` are the steps of its trace, if known."""
     scenario = model.scenario
     if name not in scenario.property_names():
         raise BadScenario(not_among("property", name, scenario.property_names()), scenario.line)
@@ -56,14 +59,16 @@ def followed(model: Model, name: str, schedule: Sequence[Step], recorded: Sequen
     states = {model.key(walk.world)}
     changed = ""
     for number, step in enumerate(schedule, 1):
-        line = recorded[number - 1] if number <= len(recorded) else ""
+        before = recorded[number - 1] if number <= len(recorded) else None
         if step not in model.steps(walk.world):
-            changed = changed or f"step {number} ({line or described(model, step)}) does not happen any more"
+            text = described(model, step) if before is None else before.text
+            changed = changed or f"step {number} ({text}) does not happen any more"
             continue
-        transition = walk.take(step)
+        world, transition = walk.world, walk.take(step)
         states.add(model.key(walk.world))
-        if line and transition.text != line:
-            changed = changed or _difference(number, line, transition.text)
+        if before is not None and transition.text != before.text:
+            exchange = exchange_of(main_part(parts_of(world, transition)))
+            changed = changed or _difference(before, exchange, transition.text)
     walk.end()
     if changed and name not in walk.violations and name not in _NEVER_END:
         walk.settle(_SETTLING, until=name)
@@ -89,14 +94,13 @@ def followed(model: Model, name: str, schedule: Sequence[Step], recorded: Sequen
     return Followed(verdict, name in violations, changed, why, undecided)
 
 
-def _difference(number: int, before: str, now: str) -> str:
-    """Describes a step that went otherwise: only the response differs, or all of it."""
-    call, _, response = now.rpartition(": ")
-    if call and (before == call or before.startswith(f"{call}: ")) and "#" not in response:
-        return f"step {number} now gets {response}"
-    if now and before.startswith(f"{now}: "):
-        return f"step {number} now succeeds, without {before.removeprefix(f'{now}: ')}"
-    return f"step {number} is now {now!r}, not {before!r}"
+def _difference(before: RecordedStep, now: Exchange, text: str) -> str:
+    """Describe a step that went otherwise: only the response differs, or all of it."""
+    if now.call is not None and now.call == before.call and now.response != before.response:
+        if now.succeeded:
+            return f"step {before.number} now succeeds, without {before.response}"
+        return f"step {before.number} now gets {now.response}"
+    return f"step {before.number} is now {text!r}, not {before.text!r}"
 
 
 class _Later(Model):

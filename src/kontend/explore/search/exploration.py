@@ -15,6 +15,7 @@ from typing import Final
 from kontend.explore.actions import never_possible
 from kontend.explore.factored.local_states import Effort, Unprovable
 from kontend.explore.factored.proof import Proof, Prover
+from kontend.explore.model.answer import Refusal
 from kontend.explore.model.environment.timers import MOST_PERIODS, OUT_OF_TIME
 from kontend.explore.model.model import Model
 from kontend.explore.model.replayed import replay
@@ -70,7 +71,7 @@ class Exploration:
         self._cycle: Cycle | None = None
         #: Of the user's actions: those that were possible somewhere, and why the others were refused.
         self._taken: set[int] = set()
-        self._refused: dict[int, str] = {}
+        self._refused: dict[int, Refusal] = {}
         self._prover: Prover | None = None
         #: Unperturbed runs come to a state in which a timer never fires: their final states are known at the end only.
         self.is_held_up = False
@@ -151,7 +152,7 @@ class Exploration:
         for many, finding in effects.findings:
             self._violations.add(finding, number, successor.steps[:many], successor.cost)
         if effects.action >= 0:
-            if effects.refused:
+            if effects.refused is not None:
                 self._refused[effects.action] = effects.refused
             else:
                 self._taken.add(effects.action)
@@ -361,9 +362,9 @@ class Exploration:
         After the unperturbed runs (``baseline_only``) that is certain only where the object is never created.
         """
         for index in sorted(self._refused.keys() - self._taken):
-            action, message = self.model.mechanics.users.all_actions[index], self._refused[index]
-            if not baseline_only or (message.endswith("not found") and action.key not in self._created):
-                raise never_possible(action, message)
+            action, refusal = self.model.mechanics.users.all_actions[index], self._refused[index]
+            if not baseline_only or (refusal.lacks_object and action.key not in self._created):
+                raise never_possible(action, refusal.reason, refusal.message)
 
     def _judge_cycles(self, *, perturbed: bool) -> None:
         for number, finding in self._cycles(perturbed=perturbed):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from kontend.explore.model.answer import Refusal
 from kontend.explore.model.state.budget import NO_RESERVE, Reserve
 from kontend.explore.model.step import Step
 from kontend.explore.properties.built_in import Finding
@@ -39,8 +40,8 @@ class Effects(NamedTuple):
     findings: tuple[tuple[int, Finding], ...] = ()
     #: The failure of a reconcile, unless it is a programming error.
     failure: str = ""
-    #: The server's reason to refuse a user's action.
-    refused: str = ""
+    #: The server's answer to a user's action that it has refused.
+    refused: Refusal | None = None
     #: The index of the user's action that it ends with; -1 for none.
     action: int = -1
     wrote: bool = False

@@ -18,6 +18,7 @@ from typing import IO, Any, Final
 import orjson
 import xxhash
 
+from kontend.explore.model.answer import Refusal
 from kontend.explore.model.state.budget import Budget, Reserve
 from kontend.explore.model.step import Step
 from kontend.explore.problems import BadScenario
@@ -38,7 +39,7 @@ _HEAD: Final = struct.Struct("<IQ")
 _LENGTHS: Final = struct.Struct("<8I")
 _LARGEST: Final = 1 << 30
 _TYPES: Final[dict[str, Any]] = {
-    kind.__name__: kind for kind in (Budget, Effects, Finding, Key, Reserve, SourceLocation, Step)
+    kind.__name__: kind for kind in (Budget, Effects, Finding, Key, Refusal, Reserve, SourceLocation, Step)
 }
 
 

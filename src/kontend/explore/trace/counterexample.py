@@ -32,14 +32,16 @@ def counterexample(
     if how != "given":
         schedule, sentence = _renumbered(model, schedule, sentence)
     transitions = replay(model, schedule)
+    clash = "" if name in set(BuiltIn) else _clash(transitions)
     return Violation(
         str(name),
-        sentence if name in set(BuiltIn) else sentence + _clash(transitions),
+        sentence + clash,
         tuple(transition.line for transition in transitions),
         tuple(schedule),
         sum(transition.cost for transition in transitions),
         how,
         token_of(str(name), schedule, model.scenario.bounds),
+        plain=sentence if clash else "",
     )
 
 
