@@ -91,7 +91,7 @@ Entry = ExploreEntry | LiveEntry
 
 
 def is_campaign_file(path: Path) -> bool:
-    """A file holds a list of entries."""
+    """Return whether a file holds a list of entries."""
     if path.suffix not in ENDINGS or not path.is_file():
         return False
     try:
@@ -102,7 +102,7 @@ def is_campaign_file(path: Path) -> bool:
 
 
 def read_entries(path: Path) -> list[Entry]:
-    """The entries of a campaign file. Raises :class:`BadScenario`."""
+    """Return the entries of a campaign file. Raises :class:`BadScenario`."""
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
     listed = document["campaign"]
     if set(document) != {"campaign"} or not isinstance(listed, list) or not listed:
@@ -163,7 +163,7 @@ def _live(document: Mapping[str, Any], where: str, base: Path) -> LiveEntry:
 
 
 def _beside(base: Path, text: str) -> str:
-    """A path relative to the campaign file; the name of a module stays as it is."""
+    """Return a path relative to the campaign file; the name of a module stays as it is."""
     path = base / text
     return str(path) if path.exists() or os.sep in text or text.endswith((".py", *ENDINGS)) else text
 
@@ -206,7 +206,7 @@ def read_plans(paths: Sequence[Path]) -> dict[str, Any]:
 
 
 def walks_of(search: str) -> bool:
-    """A strategy makes walks, which depend on a seed."""
+    """Return whether a strategy makes walks, which depend on a seed."""
     return search in _WALKS
 
 

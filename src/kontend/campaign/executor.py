@@ -46,7 +46,8 @@ class Executor(Protocol):
     """Carries out tasks."""
 
     def run(self, tasks: Sequence[Task], watch: Watch) -> Generator[tuple[int, Any], None, None]:
-        """The results of tasks as they come, each with the position of its task; :class:`Ended` for those without.
+        """Return the results of tasks as they come, each with the position of its task; :class:`Ended` for those
+        without.
 
         Closing the iterator ends all tasks that are under way.
         """

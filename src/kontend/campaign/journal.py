@@ -53,7 +53,7 @@ class Journal:
         self._outcomes = dict(self._read())
 
     def known(self, unit: Unit) -> Outcome | None:
-        """The outcome of a unit that ran before; None for one that did not, or that failed."""
+        """Return the outcome of a unit that ran before; None for one that did not, or that failed."""
         outcome = self._outcomes.get(unit.key)
         return outcome if outcome is not None and outcome.status in DECIDED else None
 

@@ -23,7 +23,8 @@ from kontend.explore.problems import BadScenario, not_among
 def list_units(
     entries: Sequence[Entry], executor: Executor, watch: Watch, *, recheck: bool = True, with_sources: bool = False
 ) -> list[Unit]:
-    """The units of a campaign, each once, with titles that differ. Raises :class:`BadScenario` where there is none.
+    """Return the units of a campaign, each once, with titles that differ. Raises :class:`BadScenario` where there is
+    none.
 
     ``recheck`` has one unit of each scenario compare its runs of code with those in other processes. ``with_sources``
     adds the user's code to units, which then run on any machine.
@@ -46,7 +47,7 @@ def list_units(
 
 
 def _list(listings: list[Listing], executor: Executor, watch: Watch) -> list[tuple[list[Unusable], Listed | None]]:
-    """The scenarios of targets, and the files that cannot be used."""
+    """Return the scenarios of targets, and the files that cannot be used."""
     unusable: list[list[Unusable]] = [[] for _ in listings]
     results: list[Listed | None] = [None] * len(listings)
     todo = list(range(len(listings)))
@@ -130,7 +131,7 @@ def _live(entry: LiveEntry) -> LiveCommand:
 
 
 def _files(path: Path) -> list[Path]:
-    """A file, or the files in a directory."""
+    """Return a file, or the files in a directory."""
     try:
         if path.is_dir():
             return sorted(file for file in path.iterdir() if file.is_file() and os.access(file, os.R_OK))

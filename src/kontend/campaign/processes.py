@@ -73,7 +73,7 @@ class Processes:
         self._timeout = timeout
 
     def run(self, tasks: Sequence[Task], watch: Watch) -> Generator[tuple[int, Any], None, None]:
-        """The results of tasks as they come."""
+        """Yield the results of tasks as they come."""
         waiting = list(enumerate(tasks))[::-1]
         running: dict[Connection, _Running] = {}
         try:

@@ -28,7 +28,7 @@ class RemoteTasks:
         self._workers = workers
 
     def run(self, tasks: Sequence[Task], watch: Watch) -> Generator[tuple[int, Any], None, None]:
-        """The results of tasks as they come. Raises :class:`BadScenario` for a task that needs this machine."""
+        """Yield the results of tasks as they come. Raises :class:`BadScenario` for a task that needs this machine."""
         units = [task for task in tasks if isinstance(task, Exploration)]
         if len(units) < len(tasks):
             raise BadScenario(f"live commands run on this machine: leave --executor {self._name} out")

@@ -22,7 +22,7 @@ _WORDS: Final[dict[Status, str]] = {
 
 
 def line_of(result: Result) -> str:
-    """An outcome as one line, with one more for each violation."""
+    """Return an outcome as one line, with one more for each violation."""
     outcome = result.outcome
     lines = [f"{outcome.status}: {printable(result.unit.title)}: {printable(_short(outcome))}"]
     for violation in outcome.violations:
@@ -38,7 +38,7 @@ def _short(outcome: Outcome) -> str:
 
 
 def summary(outcomes: Iterable[Outcome]) -> str:
-    """The number of outcomes of each kind.
+    """Return the number of outcomes of each kind.
 
     >>> summary([Outcome("holds", ""), Outcome("holds", ""), Outcome("violated", "")])
     '3 runs: 2 hold, 1 violated'
@@ -97,7 +97,7 @@ def _counts(results: Sequence[Result]) -> dict[str, str]:
 
 
 def printable(text: str) -> str:
-    """A text without the characters that XML does not have, or that control a terminal.
+    """Return a text without the characters that XML does not have, or that control a terminal.
 
     >>> printable("a\\x1b[31m\\ud800b\\n")
     'a[31mb\\n'

@@ -45,7 +45,7 @@ class Observer(Watch, Protocol):
 def run_units(
     units: Sequence[Unit], executor: Executor, journal: Journal, observer: Observer
 ) -> Generator[Result, None, None]:
-    """The outcomes of all units, in their order. Closing the iterator ends the units that are under way."""
+    """Yield the outcomes of all units, in their order. Closing the iterator ends the units that are under way."""
     results: dict[int, Result] = {}
     waiting: list[int] = []
     tasks: list[Exploration | LiveCommand] = []
@@ -83,7 +83,7 @@ def run_units(
 
 
 def _placed(unit: Unit, directory: Path) -> Unit:
-    """A unit with the directories that it writes to."""
+    """Return a unit with the directories that it writes to."""
     if isinstance(unit, LiveCommand):
         return replace(unit, failures=str((directory / _FAILURES).absolute()))
     if isinstance(unit, Unusable) or unit.search != "breadth" or unit.plan is not None:
@@ -105,7 +105,7 @@ def _outcome(answer: Outcome | Ended) -> Outcome:
 
 
 def _saved(outcome: Outcome, directory: Path) -> Outcome:
-    """An outcome whose traces are files. Where one cannot be written, its details say so: the outcome counts."""
+    """Return an outcome whose traces are files. Where one cannot be written, its details say so: the outcome counts."""
     violations = list(outcome.violations)
     details = outcome.details
     for at, document in enumerate(outcome.documents):

@@ -66,7 +66,7 @@ class Table:
             self._drawn = 0.0
 
     def lines(self, width: int, height: int) -> list[str]:
-        """The lines of the table."""
+        """Return the lines of the table."""
         now = self._clock()
         head = f"{summary(self._outcomes)}; {len(self._titles) - len(self._outcomes)} to go, {now - self._begun:.0f} s"
         room = max(1, height - _SPARE - 1)
@@ -97,7 +97,7 @@ class Table:
 
 
 def _cut(text: str, width: int) -> str:
-    """A text that fits: its end says more than its middle.
+    """Return a text that fits: its end says more than its middle.
 
     >>> _cut("operators/rollout.py:scenario lag=2", 20)
     'operators...o lag=2'

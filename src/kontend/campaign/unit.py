@@ -156,14 +156,14 @@ class Outcome:
     certain: int = -1
 
     def to_json(self) -> dict[str, Any]:
-        """The outcome as JSON, without documents."""
+        """Return the outcome as JSON, without documents."""
         plain = asdict(self)
         del plain["documents"]
         return plain
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Outcome:
-        """An outcome from JSON. Raises ``TypeError`` or ``KeyError`` for anything else."""
+        """Return an outcome from JSON. Raises ``TypeError`` or ``KeyError`` for anything else."""
         violations = tuple(FoundViolation(**violation) for violation in document["violations"])
         return cls(**{**document, "violations": violations})
 

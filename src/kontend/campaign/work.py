@@ -193,7 +193,7 @@ def _of_file(file: Path, scenarios: dict[str, Scenario], inputs: Inputs) -> list
 
 
 def _code(file: Path, scenario: Scenario, inputs: Inputs) -> str:
-    """A digest of everything that a scenario is made from."""
+    """Return a digest of everything that a scenario is made from."""
     digest = xxhash.xxh3_128()
     files = [file, *(Path(module.__file__) for module in user_modules(scenario) if module.__file__ is not None)]
     for source in files:

@@ -163,7 +163,7 @@ class Cluster:
         labels: str | Mapping[str, str] = "",
         fields: str = "",
     ) -> Events:
-        """Returns the events after version ``since`` up to now, oldest first: ``{"type": ..., "object": ...}``."""
+        """Return the events after version ``since`` up to now, oldest first: ``{"type": ..., "object": ...}``."""
         query = {
             "watch": "1",
             "resourceVersion": _text("since", since),
@@ -178,7 +178,7 @@ class Cluster:
     def create(
         self, obj: Mapping[str, Any], *, manager: str = "", dry_run: bool = False, field_validation: str = ""
     ) -> Object:
-        """Creates an object; without a namespace, in ``default``. Returns it as stored."""
+        """Create an object; without a namespace, in ``default``. Returns it as stored."""
         resource, namespace, _ = self._address(obj)
         query = _write_query(manager, dry_run, field_validation)
         answer: Object = self._send("POST", resource, namespace, body=canonical(obj), query=query).body
@@ -193,7 +193,7 @@ class Cluster:
         dry_run: bool = False,
         field_validation: str = "",
     ) -> Object:
-        """Replaces an object; with ``subresource="status"`` only its status. Its resourceVersion is the lock."""
+        """Replace an object; with ``subresource="status"`` only its status. Its resourceVersion is the lock."""
         resource, namespace, name = self._address(obj)
         query = _write_query(manager, dry_run, field_validation)
         body = canonical(obj)
@@ -203,7 +203,7 @@ class Cluster:
         return answer
 
     def update_status(self, obj: Mapping[str, Any], *, manager: str = "") -> Object:
-        """Replaces the status of an object."""
+        """Replace the status of an object."""
         return self.update(obj, subresource="status", manager=manager)
 
     def patch(
@@ -276,7 +276,7 @@ class Cluster:
         grace_period: int | None = None,
         dry_run: bool = False,
     ) -> Object:
-        """Deletes an object, if its uid and resourceVersion are the given ones. Returns what the server answers."""
+        """Delete an object, if its uid and resourceVersion are the given ones. Returns what the server answers."""
         resource = self._resource(kind)
         options = _delete_body(uid, resource_version, propagation, grace_period, dry_run)
         answer: Object = self._send("DELETE", resource, namespace, _text("name", name), body=options).body
@@ -291,7 +291,7 @@ class Cluster:
         fields: str = "",
         propagation: str | None = None,
     ) -> Objects:
-        """Deletes all objects that the selectors match. Returns them."""
+        """Delete all objects that the selectors match. Returns them."""
         query = {"labelSelector": _selector(labels), "fieldSelector": fields}
         body = _delete_body(None, None, propagation, None, False)
         items: Objects = self._send("DELETE", self._resource(kind), namespace, query=query, body=body).body["items"]
@@ -300,7 +300,7 @@ class Cluster:
     # Everything else
 
     def request(self, request: ApiRequest) -> ApiResponse:
-        """Sends any request; returns the response as it would go over the wire."""
+        """Send any request; return the response as it would go over the wire."""
         self.state, response = handle(self.state, request)
         self.warnings = response.warnings
         return response
@@ -332,7 +332,7 @@ class Cluster:
         return resource_of(self.state.registry, _parsed_kind(kind))
 
     def _address(self, obj: Mapping[str, Any]) -> tuple[Resource, str, str]:
-        """Returns the path that serves an object."""
+        """Return the path that serves an object."""
         if not isinstance(obj, Mapping):
             raise BadRequest(f"obj: expected an object (a dict with apiVersion, kind and metadata), found {obj!r}")
         kind = kind_of(obj)

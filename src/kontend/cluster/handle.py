@@ -98,7 +98,7 @@ def handle_lazily(
 def _converting(
     state: State, request: ApiRequest, answers: Answers, known: Known | None, wait: bool, encoded: bool
 ) -> tuple[State, ApiResponse]:
-    """Handles a request during which objects may have to be converted by webhooks."""
+    """Handle a request during which objects may have to be converted by webhooks."""
     if not state.registry.converts_by_webhook:
         return _handle(state, request, answers, encoded=encoded)
     conversions = Conversions({} if known is None else known, state.hooks.webhooks, wait=wait)
@@ -261,7 +261,7 @@ def _scale_body(target: Target, request: ApiRequest) -> dict[str, Any]:
 
 
 def _subresource_body(target: Target, request: ApiRequest) -> dict[str, Any]:
-    """The body of a subresource that is a kind of its own."""
+    """Return the body of a subresource that is a kind of its own."""
     return decode_object(replace(target, resource=_body_resource(target)), request)
 
 

@@ -74,7 +74,7 @@ def _usual_options(user_agent: str) -> WriteOptions:
 
 
 def write_options(query: Query, *, kind: str, user_agent: str, apply: bool = False) -> WriteOptions:
-    """The options of a write; ``kind`` is CreateOptions, UpdateOptions or PatchOptions."""
+    """Return the options of a write; ``kind`` is CreateOptions, UpdateOptions or PatchOptions."""
     if not query:  # nearly every write
         if apply:
             raise invalid(_META, kind, "", [required("fieldManager", "is required for apply patch")])
@@ -104,7 +104,7 @@ def write_options(query: Query, *, kind: str, user_agent: str, apply: bool = Fal
 
 
 def delete_options(query: Query, body: Any) -> DeleteOptions:
-    """The options of a delete: from the body when there is one, else from the query."""
+    """Return the options of a delete: from the body when there is one, else from the query."""
     if body is None:
         values: dict[str, Any] = {
             "dryRun": list(query.get("dryRun", ())),
@@ -155,7 +155,7 @@ def _checked_body(body: Any) -> dict[str, Any]:
 
 
 def list_options(query: Query, *, watching: bool) -> ListOptions:
-    """The options of a list or a watch."""
+    """Return the options of a list or a watch."""
     if not query:
         return ListOptions()
     timeout = integer(query, "timeoutSeconds")  # parsed first, before the limit
@@ -233,7 +233,7 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
 
 
 def manager_of(user_agent: str) -> str:
-    """The field manager of a client that names none: its User-Agent up to the first slash.
+    """Return the field manager of a client that names none: its User-Agent up to the first slash.
 
     >>> manager_of("kubectl/v1.35 (linux/amd64)")
     'kubectl'
@@ -270,7 +270,7 @@ def _bool(query: Query, name: str) -> bool | None:
 
 
 def integer(query: Query, name: str) -> int | None:
-    """The whole number that a parameter has, if it has one."""
+    """Return the whole number that a parameter has, if it has one."""
     values = query.get(name)
     if not values or not values[0]:
         return None

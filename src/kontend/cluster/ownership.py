@@ -21,7 +21,7 @@ def owners_after_update(
     managed: ManagedFields,
     requested: Any = MISSING,
 ) -> ManagedFields:
-    """The managed fields after a create, update or patch by the target's field manager."""
+    """Return the managed fields after a create, update or patch by the target's field manager."""
     resource = target.resource
     return apply.track_update(
         schema=resource.schema,
@@ -42,7 +42,7 @@ def owners_after_update(
 def applied(
     state: State, target: Target, live: dict[str, Any] | None, patch: Any, managed: ManagedFields
 ) -> tuple[dict[str, Any], ManagedFields]:
-    """The object and its managed fields after an apply by the target's field manager."""
+    """Return the object and its managed fields after an apply by the target's field manager."""
     resource = target.resource
     return apply.apply(
         schema=resource.schema,

@@ -47,7 +47,7 @@ class WatchedState(State):
 
     @classmethod
     def of(cls, state: State, reads: Reads) -> WatchedState:
-        """The same state; from now on ``reads`` gets what is read of it."""
+        """Return the same state; from now on ``reads`` gets what is read of it."""
         watched = object.__new__(cls)
         for name in State.__slots__:
             setattr(watched, name, getattr(state, name))

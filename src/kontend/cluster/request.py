@@ -45,7 +45,7 @@ class ApiRequest:
     user: User = ADMIN
 
     def first(self, name: str) -> str:
-        """The first value of a query parameter, or nothing."""
+        """Return the first value of a query parameter, or nothing."""
         values = self.query.get(name)
         return values[0] if values else ""
 
@@ -81,13 +81,13 @@ class Target:
         return Key(self.namespace, self.name)
 
     def warn(self, text: str) -> None:
-        """Adds a Warning header to the response; the same one only once."""
+        """Add a Warning header to the response; the same one only once."""
         if text not in self.warnings:
             self.warnings.append(text)
 
 
 def route(registry: Registry, request: ApiRequest) -> Target:
-    """The target of a resource request. Raises :class:`PageNotFound` or an :class:`ApiError`."""
+    """Return the target of a resource request. Raises :class:`PageNotFound` or an :class:`ApiError`."""
     place = _place(request.path)
     if place is None:
         raise PageNotFound
@@ -107,7 +107,7 @@ def route(registry: Registry, request: ApiRequest) -> Target:
 
 
 def split_path(path: str) -> tuple[str, str, list[str]] | None:
-    """Returns group, version and the parts after them of a path, or None where it names no resource.
+    """Return group, version and the parts after them of a path, or None where it names no resource.
 
     >>> split_path("/apis/apps/v1/deployments")
     ('apps', 'v1', ['deployments'])
@@ -122,7 +122,7 @@ def split_path(path: str) -> tuple[str, str, list[str]] | None:
 
 @lru_cache(maxsize=4096)
 def _place(path: str) -> tuple[str, str, str, str, str, str, bool] | None:
-    """Returns group, version, namespace, plural, name and subresource of a path, and whether it is for watches only.
+    """Return group, version, namespace, plural, name and subresource of a path, and whether it is for watches only.
 
     A path with an empty part has the plural of no resource.
     """
@@ -146,7 +146,7 @@ _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 
 
 def _nothing_there(registry: Registry, group: str) -> Exception:
-    """Returns a Status for built-in groups, and a plain 404 page elsewhere."""
+    """Return a Status for built-in groups, and a plain 404 page elsewhere."""
     if registry.is_builtin_group(group):
         return NotFound("the server could not find the requested resource", details={})
     return PageNotFound()

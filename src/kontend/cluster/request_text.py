@@ -28,7 +28,7 @@ PLAIN = RequestText()
 
 
 def text_of(resource: Resource, obj: Json, body: bytes = b"") -> RequestText:
-    """Returns the traits of an object before it is decoded; ``body`` is its JSON, if a client wrote that itself."""
+    """Return the traits of an object before it is decoded; ``body`` is its JSON, if a client wrote that itself."""
     strategy = resource.strategy
     if not strategy.empty_fields and not strategy.raw_fields:
         return PLAIN
@@ -43,12 +43,12 @@ def text_of(resource: Resource, obj: Json, body: bytes = b"") -> RequestText:
 
 
 def stored_text(resource: Resource, body: bytes) -> Mapping[Place, str]:
-    """Returns the texts of raw values in a stored object."""
+    """Return the texts of raw values in a stored object."""
     return raw_texts(body.decode(), resource.strategy.raw_fields) if resource.strategy.raw_fields else {}
 
 
 def restore(obj: Json, text: RequestText) -> None:
-    """Gives an object the traits of its text, in place."""
+    """Give an object the traits of its text, in place."""
     for path, value in text.empty.items():
         holder = _at(obj, path[:-1])
         if isinstance(holder, dict) and (not holder.get(path[-1]) or len(path) > 1):
@@ -57,7 +57,7 @@ def restore(obj: Json, text: RequestText) -> None:
 
 
 def with_owned_texts(obj: Json, text: RequestText, live: Json, stored: Mapping[Place, str]) -> None:
-    """Gives both objects the texts that decide who owns a field: those in lists, which are compared as they are."""
+    """Give both objects the texts that decide who owns a field: those in lists, which are compared as they are."""
     for holder, texts in ((obj, text.raw), (live, stored)):
         if not texts:
             continue
@@ -66,7 +66,7 @@ def with_owned_texts(obj: Json, text: RequestText, live: Json, stored: Mapping[P
 
 
 def forget_empty(obj: Json, text: RequestText) -> None:
-    """Takes the empty fields away again, as storage does."""
+    """Take the empty fields away again, as storage does."""
     for path in text.empty:
         holder = _at(obj, path[:-1])
         if isinstance(holder, dict) and not holder.get(path[-1], True):

@@ -76,7 +76,7 @@ class Resource:
         return None if self.custom is not None else conversion_of(self.group, self.version, self.kind)
 
     def to_hub(self, obj: dict[str, Any]) -> dict[str, Any]:
-        """Returns an object of this version in the form that is stored, with that form's defaults."""
+        """Return an object of this version in the form that is stored, with that form's defaults."""
         if self.conversion is None:
             return obj
         hub = self.conversion.to_hub(obj)
@@ -100,7 +100,7 @@ class Resource:
         return api_version(self.group, self.version)
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The path of a collection or of an object; the namespace counts for namespaced kinds only."""
+        """Return the path of a collection or of an object; the namespace counts for namespaced kinds only."""
         namespace = namespace if self.namespaced else ""
         return resource_path(
             self.group, self.version, self.plural, namespace=namespace, name=name, subresource=subresource
@@ -118,7 +118,7 @@ class Resource:
         return {name: FieldSet.of_paths(paths) for name, paths in self.strategy.reset_fields.items()}
 
     def reset_fields(self, subresource: str) -> FieldSet | None:
-        """The fields that a write through this (sub)resource cannot change, and so cannot own."""
+        """Return the fields that a write through this (sub)resource cannot change, and so cannot own."""
         return self._reset_fields.get(subresource)
 
     def normalized(
@@ -163,7 +163,7 @@ class Resource:
         return required_lists(kinds.schema_of(group, version, self.kind))
 
     def lacks_defaults(self, obj: dict[str, Any]) -> bool:
-        """Reports whether reading back could add something to a custom object, which has its own version's defaults."""
+        """Report whether reading back could add something to a custom object, which has its own version's defaults."""
         assert self.custom is not None
         if self.custom.version != self.custom.storage_version:
             return True
@@ -179,7 +179,7 @@ class Resource:
         return frozenset(name for name, child in self.schema.properties.items() if child.default is not MISSING)
 
     def fill_in(self, obj: dict[str, Any]) -> None:
-        """Gives an object of the storage version the defaults that it gets when it is read back, in place."""
+        """Give an object of the storage version the defaults that it gets when it is read back, in place."""
         if self.custom is not None:
             apply_defaults(obj, self.custom.storage_schema)
             return
@@ -188,7 +188,7 @@ class Resource:
         builtin_defaults.apply_defaults(obj, group, version, self.kind)
 
     def completed(self, obj: dict[str, Any]) -> dict[str, Any]:
-        """The outcome of an apply as an object of this kind: its fields are known, its defaults are not."""
+        """Return the outcome of an apply as an object of this kind: its fields are known, its defaults are not."""
         if self.custom is None:
             try:
                 return self.normalized(obj, from_maps=True)[0]
@@ -206,11 +206,11 @@ class Resource:
         return preserves_unknown(self.schema)
 
     def convert(self, obj: dict[str, Any]) -> None:
-        """Makes an object of the storage version one of this version: fields that it lacks are dropped."""
+        """Make an object of the storage version one of this version: fields that it lacks are dropped."""
         prune(obj, self.schema)
 
     def to_storage(self, obj: dict[str, Any]) -> None:
-        """Makes an object of this version one of the storage version: fields that that lacks are dropped.
+        """Make an object of this version one of the storage version: fields that that lacks are dropped.
 
         So are fields that were applied below ``x-kubernetes-preserve-unknown-fields`` but are not preserved themselves.
         """
@@ -222,7 +222,7 @@ class Resource:
 
 @cache
 def body_of(group: str, version: str, kind: str) -> Resource:
-    """A kind that is only the body of requests, such as Eviction: it can be decoded, and is served nowhere."""
+    """Return a kind that is only the body of requests, such as Eviction: it can be decoded, and is served nowhere."""
     return Resource(group, version, kind, "", "", "", True, (), strategy_for(group, kind))
 
 
@@ -234,7 +234,7 @@ def _has_default(schema: Schema) -> bool:
 
 
 def _resets_owners(obj: Any) -> bool:
-    """Reports whether an object carries an empty list of owners, which differs from none at all: it resets them."""
+    """Report whether an object carries an empty list of owners, which differs from none at all: it resets them."""
     metadata = obj.get("metadata") if isinstance(obj, dict) else None
     return isinstance(metadata, dict) and metadata.get("managedFields") == []
 
@@ -255,19 +255,19 @@ class Registry:
             self._by_kind[GroupVersionKind(resource.group, resource.version, resource.kind)] = resource
 
     def at(self, group: str, version: str, plural: str) -> Resource | None:
-        """The resource served at a path."""
+        """Return the resource served at a path."""
         return self._by_path.get((group, version, plural))
 
     def is_builtin(self, group: str, version: str) -> bool:
-        """Reports whether Kubernetes itself serves this group and version."""
+        """Report whether Kubernetes itself serves this group and version."""
         return (group, version) in _builtin_groups()
 
     def is_builtin_group(self, group: str) -> bool:
-        """Reports whether Kubernetes itself serves this group."""
+        """Report whether Kubernetes itself serves this group."""
         return any(group == builtin for builtin, _ in _builtin_groups())
 
     def of_kind(self, kind: GroupVersionKind) -> Resource | None:
-        """The resource that objects of a kind are served as."""
+        """Return the resource that objects of a kind are served as."""
         return self._by_kind.get(kind)
 
     def why_not(self, resource: Resource, written: GroupVersionKind) -> str:
@@ -283,13 +283,13 @@ class Registry:
         return f"no kind {go_quote(kind)} is registered for version {go_quote(where)} in scheme {scheme}"
 
     def schema_at(self, api_version_text: str, kind: str) -> Schema | None:
-        """The schema of a kind at some other version, if that is served."""
+        """Return the schema of a kind at some other version, if that is served."""
         group, _, version = api_version_text.rpartition("/")
         resource = self._by_kind.get(GroupVersionKind(group, version, kind))
         return None if resource is None else resource.schema
 
     def converted(self, kind: str, obj: dict[str, Any], at: str, to: str) -> dict[str, Any]:
-        """An object of a built-in kind, written at one version, as another version has it."""
+        """Return an object of a built-in kind, written at one version, as another version has it."""
         group, _, version = at.rpartition("/")
         source = self._by_kind.get(GroupVersionKind(group, version, kind))
         group, _, version = to.rpartition("/")
@@ -300,7 +300,7 @@ class Registry:
         return hub if target.conversion is None else target.conversion.from_hub(hub)
 
     def replicas_at(self, resource: Resource) -> dict[str, tuple[str, ...] | None]:
-        """Returns the path of the replicas in each served version of a custom resource."""
+        """Return the path of the replicas in each served version of a custom resource."""
         paths: dict[str, tuple[str, ...] | None] = {}
         for custom in self.custom:
             if custom.key == resource.key and custom.custom is not None:
@@ -315,7 +315,7 @@ class Registry:
 
 @cache
 def builtin_resources() -> tuple[Resource, ...]:
-    """The resources every cluster serves."""
+    """Return the resources every cluster serves."""
     return tuple(
         Resource(
             group=info.group,
@@ -353,7 +353,7 @@ def _builtin_by_kind() -> Iterable[tuple[GroupVersionKind, Resource]]:
 
 
 def custom_resources(definition: Mapping[str, Any]) -> list[Resource]:
-    """The resources that a CustomResourceDefinition makes the server serve, one for each served version."""
+    """Return the resources that a CustomResourceDefinition makes the server serve, one for each served version."""
     spec = definition["spec"]
     names = spec["names"]
     resources = []
@@ -388,7 +388,7 @@ def custom_resources(definition: Mapping[str, Any]) -> list[Resource]:
 
 
 def _storage_version_hash(custom: CustomDefinition) -> str:
-    """Returns the hash by which clients of discovery notice that the stored version changed."""
+    """Return the hash by which clients of discovery notice that the stored version changed."""
     text = f"{custom.group}/{custom.storage_version}/{custom.kind}"
     return b64encode(sha256(text.encode()).digest()[:8]).decode()
 

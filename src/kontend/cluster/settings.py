@@ -19,13 +19,13 @@ class Signer(Protocol):
     key_id: str
 
     def sign(self, data: bytes) -> bytes:
-        """The signature of ``data``."""
+        """Return the signature of ``data``."""
 
     def verify(self, data: bytes, signature: bytes) -> bool:
-        """Reports whether a signature is this key's."""
+        """Report whether a signature is this key's."""
 
     def public_keys(self) -> list[dict[str, str]]:
-        """The public keys, as a JSON Web Key Set lists them."""
+        """Return the public keys, as a JSON Web Key Set lists them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class Version:
         self._digest: bytes | None = None
 
     def read(self) -> dict[str, Any]:
-        """A fresh copy of the object, as the server would return it."""
+        """Return a fresh copy of the object, as the server would return it."""
         obj = self.content()
         metadata = obj["metadata"]
         metadata["resourceVersion"] = str(self.resource_version)
@@ -61,18 +61,18 @@ class Version:
         return obj
 
     def versioned(self) -> dict[str, Any]:
-        """A fresh copy of the object with its resourceVersion, but without managedFields."""
+        """Return a fresh copy of the object with its resourceVersion, but without managedFields."""
         obj: dict[str, Any] = orjson.loads(self.body)
         obj["metadata"]["resourceVersion"] = str(self.resource_version)
         return obj
 
     def content(self) -> dict[str, Any]:
-        """A fresh copy of the object without resourceVersion and managedFields."""
+        """Return a fresh copy of the object without resourceVersion and managedFields."""
         obj: dict[str, Any] = orjson.loads(self.body)
         return obj
 
     def same_content(self, body: bytes, managed: ManagedFields) -> bool:
-        """Reports whether storing these would change nothing."""
+        """Report whether storing these would change nothing."""
         return self.body == body and self.managed == managed
 
     @property
@@ -190,7 +190,7 @@ class State:
         self.floor = floor
 
     def replace(self, **changes: Any) -> State:
-        """This state with some attributes changed."""
+        """Return this state with some attributes changed."""
         copy = object.__new__(type(self))
         # Written out: every uid goes through here, and a loop over the slots takes three times as long.
         copy.kinds, copy.registry, copy.hooks, copy.settings = self.kinds, self.registry, self.hooks, self.settings
@@ -230,7 +230,7 @@ class State:
         return changes
 
     def changes_of(self, resource: str, key: Key) -> Iterator[Change]:
-        """The changes of one object, newest first."""
+        """Return the changes of one object, newest first."""
         return (change for change in self.backwards() if change.resource == resource and change.key == key)
 
     def objects_at(self, resource: str, resource_version: int) -> Objects:
@@ -259,12 +259,12 @@ class State:
     def write(
         self, resource: str, key: Key, body: bytes, managed: ManagedFields, *, settled: bool = True
     ) -> tuple[State, Version]:
-        """Stores an object under the next resourceVersion."""
+        """Store an object under the next resourceVersion."""
         version = (Version if settled else UnsettledVersion)(body, managed, self.resource_version + 1)
         return self._commit(resource, key, version), version
 
     def remove(self, resource: str, key: Key) -> State:
-        """Removes an object; this too is a write and takes a resourceVersion."""
+        """Remove an object; this too is a write and take a resourceVersion."""
         return self._commit(resource, key, None)
 
     def _commit(self, resource: str, key: Key, new: Version | None) -> State:
@@ -297,7 +297,7 @@ class State:
     # Deterministic stand-ins for random values
 
     def next_uid(self) -> tuple[State, str]:
-        """A uid that no object has had."""
+        """Return a uid that no object has had."""
         serial = self.serial + 1
         return self.replace(serial=serial), uid_of(serial)
 
@@ -318,7 +318,7 @@ _NOTHING: Final[Objects] = HashTrieMap()
 
 
 def _oldest(newest: Change | None) -> int:
-    """The resourceVersion of the oldest change of a stretch."""
+    """Return the resourceVersion of the oldest change of a stretch."""
     oldest = 1
     while newest is not None:
         oldest = newest.resource_version
@@ -327,7 +327,7 @@ def _oldest(newest: Change | None) -> int:
 
 
 def uid_of(serial: int) -> str:
-    """The uid with a number of up to 48 bits.
+    """Return the uid with a number of up to 48 bits.
 
     >>> uid_of(7)
     '00000007-0000-4000-8000-000000000007'

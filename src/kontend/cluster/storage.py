@@ -23,7 +23,7 @@ _LARGEST_OBJECT = 1_572_864
 
 
 def encoded(resource: Resource, obj: dict[str, Any]) -> bytes:
-    """The bytes under which an object is stored; a built-in one is in the form of storage already."""
+    """Return the bytes under which an object is stored; a built-in one is in the form of storage already."""
     metadata = obj["metadata"]
     metadata.pop("resourceVersion", None)
     metadata.pop("managedFields", None)
@@ -53,7 +53,7 @@ def _text(resource: Resource, obj: dict[str, Any]) -> bytes:
 def store(
     state: State, target: Target, key: Key, obj: dict[str, Any], managed: ManagedFields, old: Version | None = None
 ) -> tuple[State, Version]:
-    """Writes ``obj``, unless nothing changed (or only the times of managed fields)."""
+    """Write ``obj``, unless nothing changed (or only the times of managed fields)."""
     _to_storage(target.resource, obj)
     body = encoded(target.resource, obj)
     settled = True
@@ -69,7 +69,7 @@ def store(
 
 
 def _to_storage(resource: Resource, obj: dict[str, Any]) -> None:
-    """Makes an object one of the storage version, in place."""
+    """Make an object one of the storage version, in place."""
     custom = resource.custom
     if custom is not None and custom.converts_by_webhook and obj["apiVersion"] != custom.storage_api_version:
         converted = convert(custom, obj, custom.storage_api_version)
@@ -79,7 +79,7 @@ def _to_storage(resource: Resource, obj: dict[str, Any]) -> None:
 
 
 def rehearsed(resource: Resource, obj: dict[str, Any], managed: ManagedFields) -> dict[str, Any]:
-    """Returns the answer to a dry run: the object after a way to storage and back that it did not go."""
+    """Return the answer to a dry run: the object after a way to storage and back that it did not go."""
     version = obj["metadata"].get("resourceVersion")
     _to_storage(resource, obj)
     encoded(resource, obj)
@@ -90,12 +90,12 @@ def rehearsed(resource: Resource, obj: dict[str, Any], managed: ManagedFields) -
 
 
 def read_back(resource: Resource, version: Version) -> dict[str, Any]:
-    """A stored object as this resource (perhaps another version of the kind than the stored one) serves it."""
+    """Return a stored object as this resource (perhaps another version of the kind than the stored one) serves it."""
     return served(resource, version.read())
 
 
 def served(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
-    """Gives an object the apiVersion under which it is served; fields the version does not know are dropped."""
+    """Give an object the apiVersion under which it is served; fields the version does not know are dropped."""
     if resource.conversion is not None and obj["apiVersion"] != resource.api_version:
         obj = resource.conversion.from_hub(obj)
     if resource.custom is None:
@@ -114,14 +114,14 @@ def served(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_managed_fields(obj: dict[str, Any], managed: ManagedFields) -> dict[str, Any]:
-    """Puts the managed fields back into an object that carries none."""
+    """Put the managed fields back into an object that carries none."""
     if managed:
         obj["metadata"]["managedFields"] = orjson.loads(encode_json(managed))
     return obj
 
 
 def check_namespace_matches(target: Target, metadata: dict[str, Any]) -> None:
-    """Checks that the object's namespace is the one of the path; an empty one is filled in."""
+    """Check that the object's namespace is the one of the path; an empty one is filled in."""
     namespace = metadata.get("namespace") or ""
     expected = target.namespace if target.resource.namespaced else ""
     if namespace == expected:
@@ -135,7 +135,7 @@ def check_namespace_matches(target: Target, metadata: dict[str, Any]) -> None:
 
 
 def check_name_matches(target: Target, metadata: dict[str, Any]) -> None:
-    """Checks that the object's name is the one of the path."""
+    """Check that the object's name is the one of the path."""
     name = metadata.get("name") or ""
     if not name:
         raise BadRequest(

@@ -18,7 +18,7 @@ def rfc3339(seconds: int) -> str:
 
 @lru_cache(maxsize=4096)
 def seconds(text: str) -> int:
-    """The other way round.
+    """Return the other way round.
 
     >>> seconds("1970-01-01T00:01:00Z")
     60

@@ -22,7 +22,7 @@ class User:
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def info(self) -> dict[str, Any]:
-        """The user as a ``UserInfo`` of the API, without empty fields.
+        """Return the user as a ``UserInfo`` of the API, without empty fields.
 
         >>> User("ann", ("dev",)).info()
         {'username': 'ann', 'groups': ['dev']}
@@ -39,7 +39,7 @@ SERVER: Final = User("system:apiserver", (MASTERS, AUTHENTICATED))
 
 
 def user_of(info: Mapping[str, Any]) -> User:
-    """The user that the fields of a review describe."""
+    """Return the user that the fields of a review describe."""
     extra = info.get("extra") or {}
     pairs = tuple((str(key), tuple(map(str, values or ()))) for key, values in sorted(extra.items()))
     name = info.get("user") or info.get("username") or ""
@@ -47,7 +47,7 @@ def user_of(info: Mapping[str, Any]) -> User:
 
 
 def service_account_user(namespace: str, name: str, uid: str = "") -> User:
-    """The user that a service account is.
+    """Return the user that a service account is.
 
     >>> service_account_user("default", "web").groups
     ('system:serviceaccounts', 'system:serviceaccounts:default', 'system:authenticated')
@@ -67,7 +67,7 @@ def service_account_of(name: str) -> tuple[str, str] | None:
 
 
 def with_usual_groups(user: User) -> User:
-    """Adds the groups that everybody of a kind is in: service accounts, and all who are not anonymous."""
+    """Add the groups that everybody of a kind is in: service accounts, and all who are not anonymous."""
     groups = user.groups
     account = service_account_of(user.name)
     if account is not None and not groups:

@@ -28,7 +28,8 @@ async def claim(
     accepts: Callable[[Object], bool] = lambda _: True,
     finalizer: str = "",
 ) -> list[Object]:
-    """The objects that ``owner`` controls and its selector matches, after it adopted and released what it should.
+    """Return the objects that ``owner`` controls and its selector matches, after it adopted and released what it
+    should.
 
     ``accepts`` says what must be true besides, ``finalizer`` is one that an adopted object gets. Before the first
     adoption the owner is read from the server: a cache may not know yet that it is being deleted.

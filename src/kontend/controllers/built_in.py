@@ -82,7 +82,7 @@ class OfEveryKind(BuiltIn):
         return tuple(dict.fromkeys((self.kind, *every)))
 
     async def served_kinds(self, api: Api) -> dict[str, str]:
-        """The kinds whose objects can be found and deleted, each at one version, with their plurals."""
+        """Return the kinds whose objects can be found and deleted, each at one version, with their plurals."""
         known = builtin_kinds()
         if not self.only or any(kind not in known for kind in self.only):
             known = {**known, **custom_kinds(await api.list(DEFINITIONS))}
@@ -91,7 +91,8 @@ class OfEveryKind(BuiltIn):
 
 @cache
 def builtin_kinds() -> dict[str, str]:
-    """The kinds that Kubernetes serves and whose objects can be deleted, each at its preferred version: their plurals.
+    """Return the kinds that Kubernetes serves and whose objects can be deleted, each at its preferred version: their
+    plurals.
 
     Events are not among them: they come and go by themselves.
 
@@ -108,7 +109,7 @@ def builtin_kinds() -> dict[str, str]:
 
 
 def custom_kinds(definitions: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The kinds that definitions add, each at the version that is stored: their plurals."""
+    """Return the kinds that definitions add, each at the version that is stored: their plurals."""
     plurals = {}
     for definition in definitions:
         spec = definition["spec"]

@@ -8,7 +8,7 @@ from kontend.kube.meta.conditions import find_condition, without_condition
 
 
 def new_condition(kind: str, status: str, reason: str, message: str, now: str, **more: str) -> dict[str, Any]:
-    """Returns a condition whose status changes now."""
+    """Return a condition whose status changes now."""
     return {
         "type": kind,
         "status": status,
@@ -20,7 +20,7 @@ def new_condition(kind: str, status: str, reason: str, message: str, now: str, *
 
 
 def put_condition(status: dict[str, Any], new: dict[str, Any]) -> None:
-    """Replaces the condition of the same type, at the end; does nothing when status and reason are the same.
+    """Replace the condition of the same type, at the end; does nothing when status and reason are the same.
 
     A condition that stays True (or False) keeps the time since when it is.
     """
@@ -33,7 +33,7 @@ def put_condition(status: dict[str, Any], new: dict[str, Any]) -> None:
 
 
 def remove_condition(status: dict[str, Any], kind: str) -> None:
-    """Removes the condition of a type."""
+    """Remove the condition of a type."""
     left = without_condition(status.get("conditions"), kind)
     if left:
         status["conditions"] = left

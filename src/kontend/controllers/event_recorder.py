@@ -59,7 +59,7 @@ class EventRecorder:
         self._pending += _NOTES[event.kind](event.old, event.new)
 
     def flush(self) -> None:
-        """Writes what has gathered."""
+        """Write what has gathered."""
         pending, self._pending = self._pending, []
         for note in pending:
             self._write(note)
@@ -111,7 +111,7 @@ def _about(obj: Object, kind: str, field_path: str = "") -> dict[str, str]:
 
 
 def _owner(obj: Object) -> dict[str, str] | None:
-    """A reference to the controller of an object."""
+    """Return a reference to the controller of an object."""
     for owner in obj["metadata"].get("ownerReferences") or ():
         if owner.get("controller"):
             reference = {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}

@@ -43,18 +43,18 @@ class Identity(NamedTuple):
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> Identity:
-        """The identity of an object."""
+        """Return the identity of an object."""
         return cls(str(kind_of(obj)), key_of(obj), uid_of(obj))
 
     @classmethod
     def referred(cls, reference: Mapping[str, Any], namespace: str) -> Identity:
-        """The identity of an owner of an object in a namespace, if it lives in namespaces."""
+        """Return the identity of an owner of an object in a namespace, if it lives in namespaces."""
         group, version = split_api_version(str(reference.get("apiVersion") or ""))
         kind = str(GroupVersionKind(group, version, str(reference.get("kind") or "")))
         return cls(kind, Key(namespace, str(reference.get("name") or "")), str(reference.get("uid") or ""))
 
     def request(self) -> Request:
-        """Returns a request for it: a request has no field for a kind, so its name holds all of the identity.
+        """Return a request for it: a request has no field for a kind, so its name holds all of the identity.
 
         >>> Identity("Pod/v1", Key("default", "web"), "7").request()
         Request(namespace='default', name='web Pod/v1 7')
@@ -63,7 +63,7 @@ class Identity(NamedTuple):
 
     @classmethod
     def requested(cls, request: Key) -> Identity | None:
-        """Returns the identity in a request."""
+        """Return the identity in a request."""
         name, *rest = request.name.split(" ")
         return cls(rest[0], Key(request.namespace, name), rest[1]) if len(rest) == 2 else None
 
@@ -82,7 +82,7 @@ class Owners(NamedTuple):
 
 
 def concerned(obj: Object, cache: Cache) -> Iterator[Key]:
-    """Returns the identities to reconcile after an event of an object."""
+    """Return the identities to reconcile after an event of an object."""
     identity = Identity.of(obj)
     yield identity.request()
     for reference in owner_references(obj):
@@ -100,7 +100,7 @@ def _is_known(cache: Cache, identity: Identity) -> bool:
 
 
 def matters(event: Event) -> bool:
-    """Reports whether an event changes anything about owners or deletion."""
+    """Report whether an event changes anything about owners or deletion."""
     if event.new is None:
         return True
     if event.old is None:
@@ -187,7 +187,7 @@ class GarbageCollector(OfEveryKind):
         return owners
 
     async def _dependents(self, api: Api, owner: Object) -> list[Object]:
-        """The objects that name an owner, as the caches know them."""
+        """Return the objects that name an owner, as the caches know them."""
         dependents: list[Object] = []
         for kind in await self.served_kinds(api):
             dependents += await api.list(kind, namespace=key_of(owner).namespace, index=(OWNER, uid_of(owner)))
@@ -251,7 +251,7 @@ async def _unblock_owners(api: Api, obj: Object) -> None:
 
 
 async def _patch_owners(api: Api, obj: Object, patches: list[dict[str, Any]], whole: list[dict[str, Any]]) -> None:
-    """Changes owner references one by one, or where the kind does not support that, replaces them under a lock."""
+    """Change owner references one by one, or where the kind does not support that, replaces them under a lock."""
     version = obj["metadata"]["resourceVersion"]
     try:
         await api.patch(obj, strategic_merge_patch({"metadata": {"ownerReferences": patches, "uid": uid_of(obj)}}))

@@ -39,7 +39,7 @@ _GOOD: Final = {
 
 
 def terminating(obj: Object, cache: Cache) -> Iterator[Key]:
-    """The namespace of an object, if it is waiting for its content to go."""
+    """Yield the namespace of an object, if it is waiting for its content to go."""
     if obj["kind"] == "Namespace":
         yield Key("", obj["metadata"]["name"])
         return
@@ -66,7 +66,7 @@ class Remaining:
         self.errors: list[str] = []
 
     def conditions(self) -> dict[str, tuple[str, str]]:
-        """The conditions that are True, with reason and message."""
+        """Return the conditions that are True, with reason and message."""
         bad: dict[str, tuple[str, str]] = {}
         if self.errors:
             listed = ", ".join(sorted(self.errors))
@@ -95,7 +95,7 @@ class Namespaces(OfEveryKind):
         return tuple(dict.fromkeys((*super().kinds, NAMESPACE)))
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Deletes the content of a namespace that is being deleted."""
+        """Delete the content of a namespace that is being deleted."""
         try:
             namespace = await api.live.get(NAMESPACE, Key("", request.name))
         except NotFound:
@@ -135,7 +135,7 @@ class Namespaces(OfEveryKind):
         return remaining
 
     async def _delete_kind(self, api: Api, kind: str, plural: str, namespace: Object, remaining: Remaining) -> None:
-        """Deletes all objects of a kind, and counts what stays."""
+        """Delete all objects of a kind, and count what stays."""
         name = namespace["metadata"]["name"]
         try:
             items = await api.live.list(kind, namespace=name)
@@ -175,13 +175,13 @@ class Namespaces(OfEveryKind):
 
 
 def _grace(pods: list[Object]) -> int:
-    """The longest time that pods which still run may take to stop."""
+    """Return the longest time that pods which still run may take to stop."""
     running = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")]
     return max(((pod.get("spec") or {}).get("terminationGracePeriodSeconds") or 0 for pod in running), default=0)
 
 
 def _set_conditions(namespace: Object, bad: Mapping[str, tuple[str, str]], now: str) -> bool:
-    """Sets all conditions of a terminating namespace; returns whether any of them changed."""
+    """Set all conditions of a terminating namespace; return whether any of them changed."""
     conditions: list[dict[str, Any]] = namespace["status"].setdefault("conditions", [])
     changed = False
     for kind, good in _GOOD.items():

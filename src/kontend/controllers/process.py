@@ -32,7 +32,7 @@ class Parked:
         self._waiting: asyncio.Future[Any] | None = None
 
     def advance(self) -> Outcome | None:
-        """Runs until the reconcile is over, or waits for something: then returns None."""
+        """Run until the reconcile is over, or waits for something: then returns None."""
         try:
             self._waiting = self._context.run(self._coroutine.send, None)
         except StopIteration as stop:
@@ -41,7 +41,7 @@ class Parked:
         return None
 
     def when_ready(self, call: Callable[[], None]) -> None:
-        """Calls back when what the reconcile waits for is there."""
+        """Call back when what the reconcile waits for is there."""
         assert self._waiting is not None  # it waits
         self._waiting.add_done_callback(lambda _: call())
 
@@ -61,7 +61,7 @@ class ControllerProcess(InProcessManager):
         guards: Guards | None = None,
         clock: Callable[[], float] | None = time.monotonic,
     ) -> None:
-        """Runs ``controllers`` on ``cluster``; with ``clock=None`` on virtual time, as in a test."""
+        """Run ``controllers`` on ``cluster``; with ``clock=None`` on virtual time, as in a test."""
         super().__init__(cluster, controllers, guards=guards, clock=clock)
         self._everywhere = [
             (loop, loop.controller)
@@ -103,7 +103,7 @@ class ControllerProcess(InProcessManager):
         return None
 
     def _run(self, loop: Loop, request: Request) -> Outcome:
-        """Runs a reconcile; one whose request waits, for webhooks or an object, is set aside meanwhile."""
+        """Run a reconcile; one whose request waits, for webhooks or an object, is set aside meanwhile."""
         waiting = Parked(loop.run(request))
         outcome = waiting.advance()
         if outcome is None:
@@ -122,7 +122,7 @@ class ControllerProcess(InProcessManager):
         self.when_resumed()
 
     def work(self, most: int = 100) -> float | None:
-        """Runs what is ready, at most so many reconciles.
+        """Run what is ready, at most so many reconciles.
 
         Returns after how many seconds to call again: 0 when there is more to do, None when nothing but an event brings
         more.
@@ -153,7 +153,7 @@ class ControllerProcess(InProcessManager):
         self._custom = custom
 
     def _hear(self, event: Event) -> None:
-        """Handles an event of a kind that was not known when the controllers were made."""
+        """Handle an event of a kind that was not known when the controllers were made."""
         for loop, controller in self._everywhere:
             for request in requests_for(controller, event, self.cache, namespaced=False):
                 loop.queue.add(request)

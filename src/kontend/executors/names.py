@@ -84,6 +84,6 @@ def _is_address(engine: str, address: str) -> bool:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """The host and the port of an address, which may have a protocol before it."""
+    """Return the host and the port of an address, which may have a protocol before it."""
     parts = urlsplit(address if "://" in address else f"//{address}")
     return parts.hostname or "", parts.port or 0

@@ -145,7 +145,8 @@ def _connect(ray: Any, address: str) -> None:
 
 
 def _listens_on_loopback(address: str) -> bool:
-    """A cluster listens on the loopback interface only: Ray would look for it at the address of this machine."""
+    """Return whether a cluster listens on the loopback interface only: Ray would look for it at the address of this
+    machine."""
     from ray._private import services
 
     host, port = host_and_port(address)

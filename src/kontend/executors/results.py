@@ -13,7 +13,7 @@ class Raised(NamedTuple):
 
 
 def result_of(answer: Any) -> Any:
-    """The result of a call, or its exception.
+    """Return the result of a call, or its exception.
 
     >>> result_of(Raised(ValueError("no")))
     Traceback (most recent call last):
@@ -25,7 +25,7 @@ def result_of(answer: Any) -> Any:
 
 
 def portable(error: Exception) -> Exception:
-    """An exception that another process can read: itself, or its text where it cannot be pickled."""
+    """Return an exception that another process can read: itself, or its text where it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 (our own bytes)
     except Exception:

@@ -47,7 +47,7 @@ class _Tasks(Executor):
         self._running: set[Any] = set()
 
     def _followed(self, theirs: Any, cancel: Any) -> Future[Any]:
-        """A future that ends with one of the engine."""
+        """Return a future that ends with one of the engine."""
         ours: Future[Any] = Future()
         ours.set_running_or_notify_cancel()
         self._running.add(cancel)

@@ -20,7 +20,7 @@ class Edit:
 
 
 def applied(source: bytes, edits: Iterable[Edit]) -> bytes:
-    """A file after edits; equal edits count once. Raises :class:`Overlapping`.
+    """Return a file after edits; equal edits count once. Raises :class:`Overlapping`.
 
     >>> applied(b"a b c", [Edit(2, 3, "B"), Edit(2, 3, "B"), Edit(5, 5, "!")])
     b'a B c!'
@@ -35,7 +35,7 @@ def applied(source: bytes, edits: Iterable[Edit]) -> bytes:
 
 
 def changed_lines(source: bytes, edits: Iterable[Edit]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The lines that edits take away, and those that come in their place.
+    """Return the lines that edits take away, and those that come in their place.
 
     >>> changed_lines(b"a = 1\\nb = 2\\n", [Edit(10, 11, "3")])
     (('b = 2',), ('b = 3',))

@@ -25,7 +25,7 @@ _LANGUAGES: Final = {".py": Language.PYTHON, ".go": Language.GO}
 
 
 def language_of(place: SourceLocation | None) -> Language:
-    """The language of a place, by the name of its file; Python where no place is known.
+    """Return the language of a place, by the name of its file; Python where no place is known.
 
     >>> language_of(SourceLocation("controllers/node.go", 3)), language_of(None)
     (<Language.GO: 'go'>, <Language.PYTHON: 'python'>)

@@ -44,7 +44,7 @@ class ApiError(Exception):
         return list((self.details or {}).get("causes", []))
 
     def status(self) -> dict[str, Any]:
-        """The ``Status`` object for the wire."""
+        """Return the ``Status`` object for the wire."""
         status: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -119,7 +119,7 @@ class Gone(ApiError):
         self.continue_token = continue_token
 
     def status(self) -> dict[str, Any]:
-        """The ``Status`` object for the wire."""
+        """Return the ``Status`` object for the wire."""
         status = super().status()
         if self.continue_token:
             status["metadata"] = {"continue": self.continue_token}
@@ -181,7 +181,7 @@ _BY_CODE: dict[int, type[ApiError]] = {error.code: error for error in _BY_REASON
 
 
 def from_status(status: Mapping[str, Any]) -> ApiError:
-    """The error that a ``Status`` object stands for.
+    """Return the error that a ``Status`` object stands for.
 
     >>> from_status({"code": 409, "reason": "AlreadyExists", "message": "there"})
     AlreadyExists('there')
@@ -207,7 +207,7 @@ def not_found(group: str, plural: str, name: str) -> NotFound:
 
 
 def already_exists(group: str, plural: str, name: str, *, prefix: str = "") -> AlreadyExists:
-    """An object of that name is there already."""
+    """Return an object of that name is there already."""
     message = f"{prefix}{qualified(group, plural)} {go_quote(name)} already exists"
     return AlreadyExists(message, details=_details(group, plural, name))
 
@@ -230,7 +230,7 @@ def forbidden(group: str, plural: str, name: str, why: str) -> Forbidden:
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Invalid:
-    """The object breaks rules of its kind: one cause for each field error.
+    """Return the object breaks rules of its kind: one cause for each field error.
 
     >>> from kontend.kube.field_errors import required
     >>> str(invalid("apps", "Deployment", "d", [required("spec.selector")]))
@@ -242,7 +242,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> I
 
 
 def rejected(why: str) -> Invalid:
-    """A patch that cannot be carried out: the server does not say why, a note on the exception does."""
+    """Return a patch that cannot be carried out: the server does not say why, a note on the exception does."""
     error = Invalid("the server rejected our request due to an error in our request", details={})
     error.details = {}
     error.add_note(why)

@@ -91,7 +91,7 @@ def go_quote(text: str) -> str:
 
 
 def go_value(value: Any) -> str:
-    """A bad value as it appears in an error message: scalars plain, strings quoted, the rest as JSON.
+    """Return a bad value as it appears in an error message: scalars plain, strings quoted, the rest as JSON.
 
     >>> go_value(3), go_value("x"), go_value({"b": [1]}), go_value(None)
     ('3', '"x"', '{"b":[1]}', 'null')
@@ -110,7 +110,7 @@ def go_value(value: Any) -> str:
 
 
 def go_float(value: float) -> str:
-    """A float as Go's ``%v`` prints it.
+    """Return a float as Go's ``%v`` prints it.
 
     >>> go_float(1.5), go_float(3.0), go_float(1e21)
     ('1.5', '3', '1e+21')
@@ -135,7 +135,7 @@ def go_json(value: Any, *, sort_keys: bool = True) -> str:
 
 
 def go_json_float(value: float) -> str:
-    """A float as Go's JSON encoder writes it.
+    """Return a float as Go's JSON encoder writes it.
 
     >>> [go_json_float(number) for number in (2.0, 1.5, 2.0**64, 1e21, 1e-6, 1e-7)]
     ['2', '1.5', '18446744073709552000', '1e+21', '0.000001', '1e-7']
@@ -176,7 +176,7 @@ class FieldError:
         return f"{self.field}: {self.body}"
 
     def cause(self) -> dict[str, str]:
-        """The entry of ``details.causes`` for this mistake."""
+        """Return the entry of ``details.causes`` for this mistake."""
         cause = {"reason": self.type, "message": self.body}
         if self.field:
             cause["field"] = self.field
@@ -184,17 +184,17 @@ class FieldError:
 
 
 def required(field: str, detail: str = "") -> FieldError:
-    """A value that must be there and is not."""
+    """Return a value that must be there and is not."""
     return FieldError(REQUIRED, field, detail)
 
 
 def invalid(field: str, value: Any, detail: str) -> FieldError:
-    """A malformed value."""
+    """Return a malformed value."""
     return FieldError(INVALID, field, detail, value)
 
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """A value outside an enumeration.
+    """Return a value outside an enumeration.
 
     >>> str(not_supported("spec.color", "pink", ["blue", "red"]))
     'spec.color: Unsupported value: "pink": supported values: "blue", "red"'
@@ -204,29 +204,29 @@ def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldErro
 
 
 def not_found(field: str, value: Any) -> FieldError:
-    """A reference to something that is not there."""
+    """Return a reference to something that is not there."""
     return FieldError(NOT_FOUND, field, "", value)
 
 
 def duplicate(field: str, value: Any) -> FieldError:
-    """A value that must be unique and is not."""
+    """Return a value that must be unique and is not."""
     return FieldError(DUPLICATE, field, "", value)
 
 
 def forbidden(field: str, detail: str) -> FieldError:
-    """A value that may not be given here and now."""
+    """Return a value that may not be given here and now."""
     return FieldError(FORBIDDEN, field, detail)
 
 
 def too_long(field: str, most: int) -> FieldError:
-    """A string longer than ``most`` bytes (a negative ``most`` names no limit)."""
+    """Return a string longer than ``most`` bytes (a negative ``most`` names no limit)."""
     if most < 0:
         return FieldError(TOO_LONG, field, "value is too long")
     return FieldError(TOO_LONG, field, f"may not be more than {most} {'byte' if most == 1 else 'bytes'}")
 
 
 def too_many(field: str, count: int, most: int) -> FieldError:
-    """A list with more than ``most`` items (a negative ``most`` names no limit)."""
+    """Return a list with more than ``most`` items (a negative ``most`` names no limit)."""
     if most < 0:
         detail = "has too many items"
     else:
@@ -235,7 +235,7 @@ def too_many(field: str, count: int, most: int) -> FieldError:
 
 
 def internal(field: str, detail: str) -> FieldError:
-    """A mistake that is not the user's."""
+    """Return a mistake that is not the user's."""
     return FieldError(INTERNAL, field, detail)
 
 

@@ -92,7 +92,7 @@ def _table() -> dict[str, Any]:
 
 @cache
 def _packages() -> dict[str, str]:
-    """The Go package of each API group: the first part of its name."""
+    """Return the Go package of each API group: the first part of its name."""
     return {row["group"]: row["group"].partition(".")[0] or "core" for row in _table()["resources"]}
 
 
@@ -128,7 +128,7 @@ def _resource(row: dict[str, Any]) -> ResourceInfo:
 
 
 def schema_of(group: str, version: str, kind: str) -> Schema:
-    """The schema of a built-in kind; ``KeyError`` if there is no such kind.
+    """Return the schema of a built-in kind; ``KeyError`` if there is no such kind.
 
     >>> schema_of("apps", "v1", "Deployment").properties["spec"].properties["replicas"]
     Schema(integer:int32)
@@ -137,7 +137,7 @@ def schema_of(group: str, version: str, kind: str) -> Schema:
 
 
 def type_schema(name: str) -> Schema:
-    """The schema of any type of the table by its name there, such as ``meta/v1.ObjectMeta``."""
+    """Return the schema of any type of the table by its name there, such as ``meta/v1.ObjectMeta``."""
     built = _BUILT.get(name)
     if built is not None:
         return built
@@ -157,12 +157,13 @@ def type_schema(name: str) -> Schema:
 
 
 def type_names() -> list[str]:
-    """The names of all types, as :func:`type_schema` takes them: those of the table and those with their own form."""
+    """Return the names of all types, as :func:`type_schema` takes them: those of the table and those with their own
+    form."""
     return [*_table()["types"], *(name for name in _OPAQUE if name not in _table()["types"])]
 
 
 def type_row(name: str) -> dict[str, str] | str | None:
-    """Returns a type's row: its fields in the order of the Go struct, or the type that it stands for."""
+    """Return a type's row: its fields in the order of the Go struct, or the type that it stands for."""
     row: dict[str, str] | str | None = _table()["types"].get(name)
     return row
 
@@ -191,7 +192,7 @@ def _build(name: str) -> Schema:
 def _fill(
     properties: dict[str, Schema], described: dict[str, str], package: str, inlined: tuple[tuple[str, int], ...]
 ) -> None:
-    """Adds the fields of a struct, and of those embedded in it, to ``properties``."""
+    """Add the fields of a struct, and of those embedded in it, to ``properties``."""
     for name, text in described.items():
         if name == "#":
             continue
@@ -219,7 +220,7 @@ _ZERO: Final = {"string": "", "integer": 0, "number": 0, "boolean": False}
 
 
 def _mark(schema: Schema, words: list[str]) -> None:
-    """Sets the attributes about merging from the markers of the table."""
+    """Set the attributes about merging from the markers of the table."""
     for word in words:
         label, _, value = word.partition("=")
         if label == "list":
@@ -235,7 +236,7 @@ def _mark(schema: Schema, words: list[str]) -> None:
 
 
 def _of_type(text: str, package: str) -> Schema:
-    """The schema of a type as the table writes it, seen from a package."""
+    """Return the schema of a type as the table writes it, seen from a package."""
     if text in _SCALARS:
         kind, form = _SCALARS[text]
         return Schema(kind, format=form, go_type=text, go_name=text)

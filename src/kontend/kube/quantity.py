@@ -69,7 +69,7 @@ class Quantity:
         return self.amount <= other.amount
 
     def round_up(self, places: int) -> Quantity:
-        """The same quantity with at most ``places`` decimal places, rounded away from zero."""
+        """Return the same quantity with at most ``places`` decimal places, rounded away from zero."""
         if _places(self.amount) <= places:
             return self
         return Quantity(self.amount.quantize(Decimal(1).scaleb(-places), ROUND_UP, _EXACT), self.format)
@@ -82,7 +82,7 @@ def _places(amount: Decimal) -> int:
 
 @lru_cache(maxsize=8192)
 def parse(text: str) -> Quantity:
-    """The quantity that a text stands for.
+    """Return the quantity that a text stands for.
 
     >>> parse("2Ki").amount, str(parse("1.5Gi")), parse("1") == parse("1000m")
     (Decimal('2048'), '1536Mi', True)
@@ -153,7 +153,7 @@ def _canonical(amount: Decimal, form: Format) -> str:
 
 @lru_cache(maxsize=8192)
 def canonical(text: str) -> str:
-    """The text as the server writes it back.
+    """Return the text as the server writes it back.
 
     >>> [canonical(text) for text in ("0.5", "1000m", "1024Mi", "1.5Gi", "0100", "1e3", " 2 ")]
     ['500m', '1', '1Gi', '1536Mi', '0100', '1e3', '2']

@@ -32,18 +32,18 @@ SPEC: Final[tuple[FieldPath, ...]] = (("spec",),)
 
 
 def nothing_stored(group: str, kind: str) -> Iterable[Mapping[str, Any]]:  # noqa: ARG001 - the signature is the contract
-    """A cluster without objects, for callers who have none."""
+    """Return a cluster without objects, for callers who have none."""
     return ()
 
 
 def metadata_of(obj: Json) -> Json:
-    """The object's metadata, made if it is not there."""
+    """Return the object's metadata, made if it is not there."""
     metadata: Json = obj.setdefault("metadata", {})
     return metadata
 
 
 def take_over(new: Json, old: Mapping[str, Any], *fields: str) -> None:
-    """Gives ``new`` the old object's value of some fields, or no value where the old one has none."""
+    """Give ``new`` the old object's value of some fields, or no value where the old one has none."""
     for field in fields:
         if field in old:
             new[field] = old[field]
@@ -104,7 +104,7 @@ class Strategy:
     field_aliases: ClassVar[Mapping[str, str]] = {}
 
     def convert(self, obj: Json) -> None:
-        """Adds what the way through the server's internal form adds; twice is the same as once."""
+        """Add what the way through the server's internal form adds; twice is the same as once."""
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:
         """Lets the built-in admission plugins change a new object; raises ``Forbidden`` when one of them refuses."""
@@ -113,10 +113,10 @@ class Strategy:
         """Lets the built-in admission plugins change an object that is being updated."""
 
     def set_requester(self, obj: Json, user_info: Callable[[], Mapping[str, Any]]) -> None:
-        """Notes in a new object who created it, where the kind keeps that; ``user_info`` makes a ``UserInfo``."""
+        """Note in a new object who created it, where the kind keeps that; ``user_info`` makes a ``UserInfo``."""
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Takes away what the creator may not set, and sets what only the server sets."""
+        """Take away what the creator may not set, and sets what only the server sets."""
         if self.zero_status is not None:
             zero = self.zero_status.items()
             obj["status"] = {key: dict(value) if isinstance(value, dict) else value for key, value in zero}
@@ -124,7 +124,7 @@ class Strategy:
             metadata_of(obj)["generation"] = 1
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Takes back what a write to the main resource may not change; ``metadata.generation`` is still the old one."""
+        """Take back what a write to the main resource may not change; ``metadata.generation`` is still the old one."""
         if self.zero_status is not None:
             take_over(new, old, "status")
         counted, before = ({name: obj[name] for name in self.generation_fields if name in obj} for obj in (new, old))
@@ -132,51 +132,51 @@ class Strategy:
             self.next_generation(new, old)
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:  # noqa: ARG002
-        """Takes back what a write to the status may not change; ``now`` is for kinds that note the time."""
+        """Take back what a write to the status may not change; ``now`` is for kinds that note the time."""
         take_over(new, old, "spec")
         if self.status_resets_metadata:
             reset_metadata_for_status(new, old)
 
     def prepare(self, subresource: str, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Prepares an update through the main resource ("") or one of its subresources."""
+        """Prepare an update through the main resource ("") or one of its subresources."""
         if subresource == "":
             self.prepare_for_update(new, old)
         else:
             self.prepare_for_status_update(new, old, now)
 
     def validate(self, obj: Json) -> list[FieldError]:  # noqa: ARG002
-        """Validates a new object, apart from its metadata."""
+        """Validate a new object, apart from its metadata."""
         return []
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """Validates a change of the main resource, apart from its metadata."""
+        """Validate a change of the main resource, apart from its metadata."""
         return self.validate(new)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """Validates a change of the status, apart from the metadata."""
+        """Validate a change of the status, apart from the metadata."""
         return []
 
     def validate_changes(self, subresource: str, new: Json, old: Json) -> list[FieldError]:
-        """Validates an update through the main resource ("") or one of its subresources."""
+        """Validate an update through the main resource ("") or one of its subresources."""
         return self.validate_update(new, old) if subresource == "" else self.validate_status_update(new, old)
 
     def internal_metadata(self, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Returns the metadata of the server's internal form, which tables and partial objects show."""
+        """Return the metadata of the server's internal form, which tables and partial objects show."""
         return metadata
 
     def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:  # noqa: ARG002
-        """Returns the server's warnings about a valid object."""
+        """Return the server's warnings about a valid object."""
         return []
 
     def canonicalize(self, obj: Json) -> None:
         """Brings a valid object into the form in which it is stored."""
 
     def grace_period(self, obj: Mapping[str, Any], requested: int | None) -> int | None:  # noqa: ARG002
-        """Returns the grace period of a deletion, or None for kinds that are deleted at once."""
+        """Return the grace period of a deletion, or None for kinds that are deleted at once."""
         return None
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
-        """The values of the selectable fields; one that is missing here is empty."""
+        """Return the values of the selectable fields; one that is missing here is empty."""
         metadata = obj.get("metadata") or {}
         labels = {"metadata.name": metadata.get("name", "")}
         if self.namespaced:
@@ -184,7 +184,7 @@ class Strategy:
         return labels
 
     def canonical_field_label(self, label: str) -> str | None:
-        """The name under which ``field_labels`` knows a selectable field, or None if it is not selectable.
+        """Return the name under which ``field_labels`` knows a selectable field, or None if it is not selectable.
 
         >>> Strategy().canonical_field_label("metadata.name"), Strategy().canonical_field_label("spec.color")
         ('metadata.name', None)
@@ -194,7 +194,7 @@ class Strategy:
         return self.field_aliases.get(label)
 
     def unsupported_field_label(self, label: str) -> str:
-        """Returns the message that refuses any other field selector.
+        """Return the message that refuses any other field selector.
 
         >>> Strategy().unsupported_field_label("data.x")
         '"data.x" is not a known field selector: only "metadata.name", "metadata.namespace"'
@@ -202,7 +202,7 @@ class Strategy:
         return f'{go_quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"'
 
     def next_generation(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Counts one more generation than the old object has."""
+        """Count one more generation than the old object has."""
         metadata_of(new)["generation"] = ((old.get("metadata") or {}).get("generation") or 0) + 1
 
 
@@ -210,7 +210,7 @@ class WithOwnFieldLabels(Strategy):
     """A kind that registers its field selectors, and so refuses others with the shorter message."""
 
     def unsupported_field_label(self, label: str) -> str:
-        """Returns the message that refuses any other field selector."""
+        """Return the message that refuses any other field selector."""
         return f"field label not supported: {label}"
 
 

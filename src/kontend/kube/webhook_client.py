@@ -14,7 +14,7 @@ _FORM: Final = "; desired format: https://host[/path]"
 
 
 def client_errors(client: Mapping[str, Any], path: str) -> list[FieldError]:
-    """The mistakes in a client configuration, which names either a URL or a service."""
+    """Return the mistakes in a client configuration, which names either a URL or a service."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         return [required(path, "exactly one of url or service is required")]
@@ -75,7 +75,7 @@ def _path_errors(text: str | None, path: str) -> list[FieldError]:
 
 
 def review_version_errors(versions: Sequence[Any], path: str, *, known: bool) -> list[FieldError]:
-    """The mistakes in the review versions that a webhook takes; ``known`` demands one that the server speaks."""
+    """Return the mistakes in the review versions that a webhook takes; ``known`` demands one that the server speaks."""
     errors: list[FieldError] = []
     seen: set[Any] = set()
     for index, version in enumerate(versions):

@@ -29,7 +29,7 @@ def is_bare(frame: FrameType) -> bool:
 
 
 def _extent(frame: FrameType) -> _Extent | None:
-    """The extent of the call that a frame is in."""
+    """Return the extent of the call that a frame is in."""
     for at, (line, end_line, column, end_column) in enumerate(frame.f_code.co_positions()):
         if at * 2 == frame.f_lasti:
             if line is None or end_line is None or column is None or end_column is None:
@@ -40,7 +40,7 @@ def _extent(frame: FrameType) -> _Extent | None:
 
 @lru_cache(maxsize=32)
 def _calls(source: str) -> tuple[frozenset[_Extent], frozenset[_Extent]]:
-    """The calls of a file that are statements of their own, and all calls."""
+    """Return the calls of a file that are statements of their own, and all calls."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):

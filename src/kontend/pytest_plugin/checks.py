@@ -130,18 +130,18 @@ class Checks:
             ]
 
     def _shown(self, path: Path) -> str:
-        """A path as the user would type it."""
+        """Return a path as the user would type it."""
         current = self._item.config.invocation_params.dir
         return str(path.relative_to(current)) if path.is_relative_to(current) else str(path)
 
 
 def _link(target: str) -> dict[str, Any]:
-    """A link of pytest-html, which takes plain data."""
+    """Return a link of pytest-html, which takes plain data."""
     return {"name": "kontend", "format_type": "url", "content": target, "mime_type": None, "extension": None}
 
 
 def _place(error: AssertionError, item: pytest.Item) -> str:
-    """The line of the test that failed, as ``tests/test_a.py:12``."""
+    """Return the line of the test that failed, as ``tests/test_a.py:12``."""
     traceback, line = error.__traceback__, 0
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == str(item.path):

@@ -25,7 +25,7 @@ _LONGEST = 80
 
 
 def directory_of(base: Path, test: str, number: int) -> Path:
-    """The directory of the failures of one check of a test.
+    """Return the directory of the failures of one check of a test.
 
     >>> directory_of(Path(".kontend"), "tests/test_a.py::test_b", 1).as_posix()
     '.kontend/test_a.py-test_b-df9b21a7'
@@ -37,12 +37,13 @@ def directory_of(base: Path, test: str, number: int) -> Path:
 
 
 def archives_in(directory: Path) -> list[Path]:
-    """The archives of a directory; none if there is no such directory."""
+    """Return the archives of a directory; none if there is no such directory."""
     return sorted(directory.glob("*.zip")) if directory.is_dir() else []
 
 
 def replayed(scenario: Scenario, archives: Sequence[Path]) -> tuple[Verdict | None, list[str]]:
-    """The verdict of the first archive that still fails, if any, and a remark on each that cannot be followed."""
+    """Return the verdict of the first archive that still fails, if any, and a remark on each that cannot be
+    followed."""
     remarks = []
     for path in archives:
         try:

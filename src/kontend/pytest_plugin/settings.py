@@ -28,7 +28,7 @@ class Settings:
     given: Mapping[str, Any] | None = None
 
     def apply(self, scenario: Scenario, options: SearchOptions) -> tuple[Scenario, SearchOptions]:
-        """A scenario and its search options with these settings."""
+        """Return a scenario and its search options with these settings."""
         given = self.given or {}
         changes = {**_profile(self.profile, scenario.bounds), **given}
         bounds = {name: value for name, value in changes.items() if name in _BOUNDS}
@@ -39,7 +39,7 @@ class Settings:
 
 
 def settings_of(item: pytest.Item) -> Settings:
-    """The settings of a test. Raises ``pytest.UsageError``."""
+    """Return the settings of a test. Raises ``pytest.UsageError``."""
     mark = item.get_closest_marker("explore")
     given = dict(mark.kwargs) if mark is not None else {}
     given.pop("pinned", None)

@@ -76,7 +76,7 @@ class Result:
 
 
 def analyse(events: Iterable[AuditEvent], options: Options) -> Result:
-    """The findings of a log."""
+    """Return the findings of a log."""
     analysis = _Analysis(options)
     for event in in_order(events):
         analysis.take(event)
@@ -224,7 +224,7 @@ class _Analysis:
             self._found(loop)
 
     def _moment(self, event: AuditEvent, trail: Trail, kind: str) -> Moment | None:
-        """The moment of a write, with the versions before and after it."""
+        """Return the moment of a write, with the versions before and after it."""
         known = self._history.known(event.actor, event.key, event.received)
         base = max((version.number for version in known), default=None)
         if not event.succeeded:
@@ -262,7 +262,8 @@ class _Analysis:
         return moment_of(event, kind, version=version, before=current, deleted=gone, base=base, paths=paths)
 
     def _again(self, event: AuditEvent, trail: Trail, kind: str, version: Version, base: int | None) -> Moment:
-        """A write that left a version that is known: it changed nothing, or somebody read it before it was logged."""
+        """Return a write that left a version that is known: it changed nothing, or somebody read it before it was
+        logged."""
         change = next((moment for moment in trail.moments if moment.actor is UNKNOWN and moment.version), None)
         current = trail.current
         assert current is not None
@@ -323,7 +324,7 @@ class _Analysis:
             self.result.omitted += 1
 
     def finish(self) -> Result:
-        """The result, when all events were taken."""
+        """Return the result, when all events were taken."""
         result = self.result
         decided: dict[tuple[object, ...], Finding] = {}
         for finding in (finding for same in self._causes.values() for finding in same):
@@ -342,7 +343,8 @@ class _Analysis:
         return result
 
     def _may_watch(self, watch: Watch) -> bool:
-        """A client watches a resource at a time, as far as the log shows; where it shows no watches, any may."""
+        """Return whether a client watches a resource at a time, as far as the log shows; where it shows no watches, any
+        may."""
         if not self._has_watches:
             return watch.strict
         spans: Sequence[tuple[float, float, str]] = self._watches.get((watch.actor, watch.resource), ())

@@ -39,14 +39,14 @@ RECORDED: Final = "recorded"
 
 
 def documents_of(findings: Sequence[Finding], files: Iterable[str]) -> list[Document]:
-    """The documents of the findings of a log."""
+    """Return the documents of the findings of a log."""
     names = _names(findings)
     source = Source("", ", ".join(PurePath(file).name for file in files))
     return [_Document(finding, names, source).document() for finding in findings]
 
 
 def _names(findings: Sequence[Finding]) -> dict[Actor, str]:
-    """A name for each client; those who share one are numbered in the order in which they appear."""
+    """Return a name for each client; those who share one are numbered in the order in which they appear."""
     actors = dict.fromkeys(moment.actor for finding in findings for moment in finding.moments)
     actors.update(dict.fromkeys(actor for finding in findings for actor in finding.actors))
     shared: dict[str, list[Actor]] = {}
@@ -70,7 +70,7 @@ class _Document:
         self._numbers = {id(moment): number for number, moment in enumerate(finding.moments, 1)}
 
     def document(self) -> Document:
-        """The document."""
+        """Return the document."""
         finding, last = self._finding, self._finding.last
         moments = finding.moments
         steps = tuple(self._step(moment) for moment in moments)
@@ -139,7 +139,7 @@ class _Document:
         )
 
     def _read_in(self, writer: Moment) -> int | None:
-        """The step in which a writer was sent the version that it wrote from."""
+        """Return the step in which a writer was sent the version that it wrote from."""
         for moment in reversed(self._finding.moments):
             if moment.completed <= writer.received and moment.actor == writer.actor and moment.version is not None:
                 return self._numbers[id(moment)] if moment.version.number == writer.base else None
@@ -153,7 +153,7 @@ class _Document:
 
 
 def _written(steps: Sequence[Step]) -> tuple[FieldChange, ...]:
-    """The fields that the last writes of a cycle change."""
+    """Return the fields that the last writes of a cycle change."""
     return tuple(change for step in steps[-2:] for write in step.writes for change in write.fields)
 
 

@@ -26,7 +26,7 @@ _FIX: Final = Fix(Remedy.ONE_OWNER, spoken=Language.ANY)
 
 
 def fights_of(trail: Trail, moment: Moment) -> Iterator[Finding]:
-    """The fight that a write makes certain, if there is one; ``trail`` ends with the moment before it."""
+    """Yield the fight that a write makes certain, if there is one; ``trail`` ends with the moment before it."""
     if moment.actor.is_user or len(moment.paths) > 50:
         return
     for path in moment.paths:
@@ -61,7 +61,7 @@ def fights_of(trail: Trail, moment: Moment) -> Iterator[Finding]:
 
 
 def _turns(trail: Trail, moment: Moment, path: Path) -> list[Moment]:
-    """The last writes of a field, as long as two clients take turns and each sets it to the same value."""
+    """Return the last writes of a field, as long as two clients take turns and each sets it to the same value."""
     turns = [moment]
     values = {moment.actor: _value(moment, path)}
     for other in trail.writes():

@@ -40,11 +40,11 @@ class Trail:
     fought: set[Path] = field(default_factory=set)
 
     def writes(self) -> Iterator[Moment]:
-        """The moments that changed the object, newest first."""
+        """Return the moments that changed the object, newest first."""
         return (moment for moment in reversed(self.moments) if moment.changes)
 
     def author(self, moment: Moment, path: Path, since: int) -> Moment | None:
-        """The newest write of another client since a version that changed a field."""
+        """Return the newest write of another client since a version that changed a field."""
         for other in self.writes():
             if other.version is None or other.version.number <= since:
                 return None
@@ -53,11 +53,11 @@ class Trail:
         return None
 
     def has_changed(self, actor: Actor, path: Path) -> bool:
-        """A client has changed a field before: it puts back what is its own."""
+        """Return whether a client has changed a field before: it puts back what is its own."""
         return any(moment.actor == actor and moment.touches(path) for moment in self.writes())
 
     def span(self, moment: Moment, since: int) -> tuple[Moment, ...]:
-        """The moments from the one that met or made a version to a write."""
+        """Return the moments from the one that met or made a version to a write."""
         moments = list(self.moments)
         starts = [
             at
@@ -78,7 +78,7 @@ class Trail:
         return (*span, moment)
 
     def version(self, number: int) -> Version | None:
-        """A version by its number, with its content."""
+        """Return a version by its number, with its content."""
         for moment in reversed(self.moments):
             for version in (moment.version, moment.before):
                 if version is not None and version.number == number and version.body is not None:
@@ -111,7 +111,7 @@ class History:
         self.forgotten = 0
 
     def trail(self, key: ObjectKey) -> Trail:
-        """The trail of an object, which becomes the one that was met last."""
+        """Return the trail of an object, which becomes the one that was met last."""
         trail = self._trails.get(key)
         if trail is None:
             trail = self._trails[key] = Trail()
@@ -147,7 +147,7 @@ class History:
         versions.append(known)
 
     def known(self, actor: Actor, key: ObjectKey, before: float) -> list[Known]:
-        """The versions that a client had been sent of an object at a time, oldest first."""
+        """Return the versions that a client had been sent of an object at a time, oldest first."""
         return [version for version in self._known.get((actor, key), ()) if version.completed <= before]
 
 

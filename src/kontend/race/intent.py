@@ -29,7 +29,7 @@ class Intent:
     body: Any
 
     def names(self, path: Path) -> bool:
-        """Reports if the request says something of a field, or of a part of it, or of the whole that it is in."""
+        """Report if the request says something of a field, or of a part of it, or of the whole that it is in."""
         if self.how == "json patch":
             return any(_overlap(_pointer(operation), path) for operation in self.body if isinstance(operation, Mapping))
         if path[:1] == ("data",) and isinstance(self.body, Mapping) and "stringData" in self.body:
@@ -38,7 +38,7 @@ class Intent:
 
 
 def intent_of(event: AuditEvent) -> Intent:
-    """The intent of a write, from its logged request."""
+    """Return the intent of a write, from its logged request."""
     body = event.request
     if event.verb in ("delete", "deletecollection"):
         conditions = body.get("preconditions") if isinstance(body, Mapping) else None
@@ -72,7 +72,7 @@ def _is_apply(event: AuditEvent) -> bool:
 
 
 def _tested(operations: Sequence[Any]) -> int | None:
-    """The version that a JSON patch tests for."""
+    """Return the version that a JSON patch tests for."""
     for operation in operations:
         if (
             isinstance(operation, Mapping)
@@ -102,7 +102,8 @@ def _pointer(operation: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _overlap(pointer: Sequence[str], path: Path) -> bool:
-    """A JSON pointer and a path lead to the same field, as far as both are names; positions in lists may be any."""
+    """Return whether a JSON pointer and a path lead to the same field, as far as both are names; positions in lists may
+    be any."""
     for one, other in zip(pointer, path, strict=False):
         if not isinstance(other, str) or one.isdecimal() or one == "-":
             return True

@@ -56,7 +56,7 @@ class LoopJudge:
         self._own[event.key.namespace, event.actor] += 1
 
     def judge(self, moment: Moment) -> Finding | None:
-        """The loop that a write makes certain, if there is one."""
+        """Return the loop that a write makes certain, if there is one."""
         if moment.actor.is_user:
             return None
         namespace = moment.key.namespace

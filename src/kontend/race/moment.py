@@ -30,7 +30,7 @@ class Version:
     completed: float
 
     def content(self) -> dict[str, Any]:
-        """The object. It is shared and must not be changed."""
+        """Return the object. It is shared and must not be changed."""
         return parsed(self.body) if self.body is not None else {}
 
 
@@ -69,12 +69,12 @@ class Moment:
         return bool(self.paths) or self.deleted or (self.version is not None and self.verb == "create")
 
     def touches(self, path: Path) -> bool:
-        """Reports if the request changed a field, something in it or something around it."""
+        """Report if the request changed a field, something in it or something around it."""
         return any(path[: len(changed)] == changed or changed[: len(path)] == path for changed in self.paths)
 
 
 def moment_of(event: AuditEvent, kind: str, **rest: Any) -> Moment:
-    """The moment of an event, with what is known besides."""
+    """Return the moment of an event, with what is known besides."""
     return Moment(
         event.file,
         event.line,
@@ -93,7 +93,7 @@ def moment_of(event: AuditEvent, kind: str, **rest: Any) -> Moment:
 
 @lru_cache(maxsize=64)
 def parsed(body: bytes) -> dict[str, Any]:
-    """An object from canonical JSON, without its resourceVersion. It is shared and must not be changed."""
+    """Return an object from canonical JSON, without its resourceVersion. It is shared and must not be changed."""
     obj: dict[str, Any] = orjson.loads(body)
     metadata = obj.get("metadata")
     if isinstance(metadata, dict):
@@ -106,5 +106,5 @@ _ELECTION = ("metadata", "annotations", "control-plane.alpha.kubernetes.io/leade
 
 
 def changed_paths(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Path, ...]:
-    """The fields that a write changed, without those that the server sets."""
+    """Return the fields that a write changed, without those that the server sets."""
     return tuple(path for path in fields.changed_paths(old, new) if path != _ELECTION)

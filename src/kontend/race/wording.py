@@ -8,7 +8,7 @@ from kontend.race.moment import Moment, Version
 
 
 def did(moment: Moment, overwrite: Overwrite) -> str:
-    """Describes the write of a field."""
+    """Describe the write of a field."""
     path, name = overwrite.path, object_name(moment)
     if overwrite.vanished:
         return f"wrote {text_of(path[:-1])} of {name} without {path[-1]}"
@@ -20,7 +20,7 @@ def did(moment: Moment, overwrite: Overwrite) -> str:
 
 
 def had_changed(old: Version, overwrite: Overwrite) -> str:
-    """Describes the write that is undone, after "had"."""
+    """Describe the write that is undone, after "had"."""
     value = value_at(old.content(), overwrite.path)
     if overwrite.vanished:
         return "added it"
@@ -28,13 +28,13 @@ def had_changed(old: Version, overwrite: Overwrite) -> str:
 
 
 def object_name(moment: Moment) -> str:
-    """The object of a moment, for sentences."""
+    """Return the object of a moment, for sentences."""
     kind = moment.kind.partition("/")[0].partition(".")[0]
     key = moment.key
     return f"{kind} {key.namespace}/{key.name}" if key.namespace else f"{kind} {key.name}"
 
 
 def number_of(moment: Moment) -> int:
-    """The version that a write made."""
+    """Return the version that a write made."""
     assert moment.version is not None
     return moment.version.number

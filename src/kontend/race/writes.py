@@ -98,7 +98,7 @@ class WriteJudge:
         self._refused[moment.actor, moment.key] = Refused(moment, intent.locked, body)
 
     def judge(self, trail: Trail, moment: Moment, intent: Intent) -> Iterator[Finding]:
-        """The findings of a write; ``trail`` ends with the moment before it."""
+        """Yield the findings of a write; ``trail`` ends with the moment before it."""
         refused = self._refused.pop((moment.actor, moment.key), None)
         if moment.actor.is_user or moment.before is None or intent.how in ("create", "apply"):
             return
@@ -125,7 +125,7 @@ class WriteJudge:
     # The base of a write
 
     def _base(self, trail: Trail, moment: Moment) -> tuple[_Base | None, Watch | None]:
-        """The version that a write was made from, and the watch that would make that doubtful."""
+        """Return the version that a write was made from, and the watch that would make that doubtful."""
         known = self._history.known(moment.actor, moment.key, moment.received)
         newest = max((version.number for version in known), default=None)
         got = max((version.completed for version in known if version.how == "get"), default=0.0)
@@ -142,7 +142,8 @@ class WriteJudge:
         return None, None
 
     def _concurrent(self, trail: Trail, moment: Moment, known: int) -> _Base | None:
-        """The newest version that was stored before a request arrived; None where that is the one it replaced."""
+        """Return the newest version that was stored before a request arrived; None where that is the one it
+        replaced."""
         base, how = None, ""
         for other in trail.writes():
             if other.version is None or other.version.number <= known or other.actor == moment.actor:
@@ -280,7 +281,7 @@ class WriteJudge:
             return
 
     def _unread(self, trail: Trail, moment: Moment, other: Moment, path: Path) -> Finding:
-        """A write over that of another, by a client that has never read the object."""
+        """Return a write over that of another, by a client that has never read the object."""
         assert moment.before is not None
         overwrite = Overwrite(path)
         return Finding(
@@ -299,7 +300,7 @@ class WriteJudge:
     # Retries
 
     def _retried(self, trail: Trail, moment: Moment, intent: Intent, refused: Refused) -> Iterator[Finding]:
-        """The content of a refused write, sent again over what had caused the conflict."""
+        """Yield the content of a refused write, sent again over what had caused the conflict."""
         read, old, new = trail.version(refused.locked), moment.before, moment.version
         if read is None or new is None or old is None or read.uid != old.uid or read.number == old.number:
             return
@@ -335,7 +336,8 @@ class WriteJudge:
 
 
 def _firsts(read: Version, old: Version, new: Version, intent: Intent) -> list[Overwrite]:
-    """The first field that was changed again and the first element that vanished, of those that the request names."""
+    """Return the first field that was changed again and the first element that vanished, of those that the request
+    names."""
     if read.body is None or old.body is None or new.body is None:
         return []
     overwrites: dict[bool, Overwrite] = {}

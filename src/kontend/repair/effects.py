@@ -55,7 +55,7 @@ class Effects:
 
 
 def effects_of(scenario: Scenario, verdict: Verdict) -> Effects:
-    """The effects of a scenario that was explored."""
+    """Return the effects of a scenario that was explored."""
     initial, writers = restarted(scenario, _unperturbed)
     outlines = [_outline(state, initial) for state in verdict.final_states]
     reached = [reached.unperturbed for reached in verdict.reached]
@@ -64,7 +64,7 @@ def effects_of(scenario: Scenario, verdict: Verdict) -> Effects:
 
 
 def _unperturbed(model: Model) -> tuple[State, frozenset[str]]:
-    """The initial state, and the controllers that write in one unperturbed run."""
+    """Return the initial state, and the controllers that write in one unperturbed run."""
     world = first = model.initial()
     writers: set[str] = set()
     rank = {action: at for at, action in enumerate(UNPERTURBED)}
@@ -90,7 +90,7 @@ def _next(model: Model, world: World, rank: Mapping[str, int]) -> tuple[Step, Tr
 
 
 def _outline(state: State, initial: State) -> bytes:
-    """A final state without made-up names and stamps."""
+    """Return a final state without made-up names and stamps."""
     objects: list[tuple[str, str, str, Mapping[str, Any]]] = []
     made: dict[str, str] = {}
     for resource in sorted(state.kinds):

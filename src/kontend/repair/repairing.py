@@ -196,7 +196,7 @@ class _Search:
             yield from later
 
     def _remains(self, candidate: Candidate, after: Explored) -> Rejected:
-        """A candidate with which something is violated still; it helps if that is something else."""
+        """Return a candidate with which something is violated still; it helps if that is something else."""
         first = after.violations[0] if after.violations else None
         why = (
             f"{first.property}: {first.sentence}" if first is not None else f"{', '.join(after.untested)}: never holds"

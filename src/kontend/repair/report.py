@@ -16,7 +16,7 @@ _WIDEST: Final = 110
 
 
 def text_of(repairs: Repairs, *, verbose: bool = False) -> Iterator[str]:
-    """The lines of the result."""
+    """Yield the lines of the result."""
     if not repairs.repairs:
         states = sum(explored.states for explored in repairs.explored)
         undecided = [explored for explored in repairs.explored if not explored.exhausted]
@@ -54,7 +54,7 @@ def _repair(repairs: Repairs, repair: Repair, *, verbose: bool) -> Iterator[str]
 
 
 def _proof(verified: Verified) -> str:
-    """The statement of what was explored."""
+    """Return the statement of what was explored."""
     others = ""
     if verified.others:
         others = f"; {verified.others} other scenario{'s'[: verified.others != 1]} unchanged"
@@ -65,7 +65,7 @@ def _proof(verified: Verified) -> str:
 
 
 def _title(candidate: Candidate, root: Path) -> str:
-    """A candidate in a few words."""
+    """Return a candidate in a few words."""
     name = _relative(candidate, root)
     return f"{' and '.join(remedy.value for remedy in candidate.remedies)} at {name}:{candidate.line}"
 
@@ -80,7 +80,7 @@ def _relative(candidate: Candidate, root: Path) -> str:
 
 
 def diff(candidate: Candidate, root: Path) -> Iterator[str]:
-    """The lines that change, without context."""
+    """Yield the lines that change, without context."""
     yield f"--- {_relative(candidate, root)}:{candidate.line}"
     for line in _unified(candidate, root, 0):
         if line[:1] in "+-" and line[:3] not in ("---", "+++"):
@@ -94,7 +94,7 @@ def _unified(candidate: Candidate, root: Path, context: int) -> list[str]:
 
 
 def document_of(repairs: Repairs) -> dict[str, Any]:
-    """The result as JSON."""
+    """Return the result as JSON."""
     return {
         "file": str(repairs.file),
         "interrupted": repairs.interrupted,

@@ -50,14 +50,14 @@ def write_archive(directory: Path, document: Document) -> Path:
 
 
 def slug(document: Document) -> str:
-    """The name of the file of a document, without its suffix: the property, and a hash of what happens."""
+    """Return the name of the file of a document, without its suffix: the property, and a hash of what happens."""
     happens = [document.source.file, document.source.scenario, document.violation.property, document.schedule]
     name = "".join(letter if letter.isalnum() or letter in "_-" else "-" for letter in document.violation.property)
     return f"{name[:60]}-{xxhash.xxh3_64_hexdigest(_json([*happens, document.bounds]))[:8]}"
 
 
 def read_archive(path: Path) -> Document:
-    """The document in a file. Raises :class:`BadTrace`."""
+    """Return the document in a file. Raises :class:`BadTrace`."""
     try:
         files = unpack(path)
         if _DOCUMENT not in files:

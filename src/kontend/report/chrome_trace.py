@@ -87,12 +87,12 @@ class _Process:
         return f"{cached}{call.verb} {call.kind} {call.name}{'/' if call.subresource else ''}{call.subresource}".strip()
 
     def _reconciles(self) -> Iterator[_Event]:
-        """A slice for each reconcile, from its start to its last call."""
+        """Yield a slice for each reconcile, from its start to its last call."""
         for start, last in reconciles_of(self._steps):
             yield self._slice(start.actor, f"reconcile {start.request}", start.number, last, {})
 
     def _deliveries(self) -> Iterator[_Event]:
-        """A slice on the thread of a cache for each event, and an arrow to it from the write."""
+        """Yield a slice on the thread of a cache for each event, and an arrow to it from the write."""
         written = {(write.object, write.version): step for step in self._steps for write in step.writes}
         identity = self._process * 1_000_000
         for step in self._steps:

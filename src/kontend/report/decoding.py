@@ -21,7 +21,7 @@ class BadDocument(ValueError):
 
 
 def decode(cls: type[T], value: Any, path: str = "") -> T:
-    """A dataclass from JSON. Raises :class:`BadDocument`.
+    """Return a dataclass from JSON. Raises :class:`BadDocument`.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Point:
@@ -46,7 +46,7 @@ def decode(cls: type[T], value: Any, path: str = "") -> T:
 
 
 def encode(value: Any) -> Any:
-    """A value made of dataclasses, tuples and mappings as JSON.
+    """Return a value made of dataclasses, tuples and mappings as JSON.
 
     >>> encode((1, {"a": None}))
     [1, {'a': None}]

@@ -269,17 +269,17 @@ class Document:
     format: int = FORMAT
 
     def to_json(self) -> dict[str, Any]:
-        """This document as JSON."""
+        """Return this document as JSON."""
         document: dict[str, Any] = encode(self)
         return document
 
     def dump(self) -> bytes:
-        """This document as bytes; equal documents have equal bytes."""
+        """Return this document as bytes; equal documents have equal bytes."""
         return orjson.dumps(self.to_json(), option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2)
 
     @classmethod
     def from_json(cls, value: Any) -> Document:
-        """A document from JSON. Raises :class:`~kontend.report.decoding.BadDocument`."""
+        """Return a document from JSON. Raises :class:`~kontend.report.decoding.BadDocument`."""
         if isinstance(value, Mapping) and value.get("format") != FORMAT:
             actual = value.get("format")
             raise BadDocument(f"format: expected {FORMAT}, found {actual!r}: written by another version of kontend")
@@ -289,7 +289,7 @@ class Document:
 
     @classmethod
     def load(cls, data: bytes) -> Document:
-        """A document from bytes. Raises :class:`~kontend.report.decoding.BadDocument`."""
+        """Return a document from bytes. Raises :class:`~kontend.report.decoding.BadDocument`."""
         try:
             return cls.from_json(orjson.loads(data))
         except orjson.JSONDecodeError as error:
@@ -321,7 +321,7 @@ class Document:
 
 
 def hash_of(obj: Mapping[str, Any]) -> str:
-    """The hash under which a document keeps an object.
+    """Return the hash under which a document keeps an object.
 
     >>> hash_of({"kind": "ConfigMap", "data": {}}) == hash_of({"data": {}, "kind": "ConfigMap"})
     True

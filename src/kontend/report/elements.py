@@ -39,7 +39,7 @@ def rank(name: str) -> int:
 
 
 def compact(content: Any) -> bytes:
-    """A value as JSON, the fields of objects in the order of :func:`rank`.
+    """Return a value as JSON, the fields of objects in the order of :func:`rank`.
 
     >>> compact({"lastTransitionTime": "2026-01-01T00:00:00Z", "status": "True", "reason": "Up"})
     b'{"status":"True","reason":"Up","lastTransitionTime":"2026-01-01T00:00:00Z"}'
@@ -48,14 +48,14 @@ def compact(content: Any) -> bytes:
 
 
 def ordered(content: Any) -> Any:
-    """A value with the fields of objects in the order of :func:`rank`."""
+    """Return a value with the fields of objects in the order of :func:`rank`."""
     if isinstance(content, Mapping):
         return {name: ordered(content[name]) for name in sorted(content, key=lambda name: (rank(name), name))}
     return [ordered(item) for item in content] if isinstance(content, list) else content
 
 
 def without_key(path: str, content: Any) -> Any:
-    """An element of a list without the field that its path has already, unless there is no other.
+    """Return an element of a list without the field that its path has already, unless there is no other.
 
     >>> without_key("status.conditions[type=Ready]", {"type": "Ready", "status": "True"})
     {'status': 'True'}
@@ -67,7 +67,7 @@ def without_key(path: str, content: Any) -> Any:
 
 
 def is_element(path: str) -> bool:
-    """A path names an element of a list by its merge key."""
+    """Return whether a path names an element of a list by its merge key."""
     return _ELEMENT.fullmatch(path) is not None
 
 
@@ -101,14 +101,15 @@ def joined_differences(differences: Sequence[Difference]) -> Iterator[Difference
 
 
 def _place(change: FieldChange) -> tuple[str, str]:
-    """The element that a field belongs to, and the field in it; empty where it belongs to none."""
+    """Return the element that a field belongs to, and the field in it; empty where it belongs to none."""
     path = list_of(change.path, change.after if change.before is None else change.before) or change.path
     match = _IN_ELEMENT.fullmatch(path)
     return (match[1], match[2]) if match is not None else ("", "")
 
 
 def _side(parts: Mapping[str, Sequence[FieldChange]], side: Literal["before", "after"]) -> dict[str, Any]:
-    """The values of the fields of an element before or after; scalars that come and go in a list as that list."""
+    """Return the values of the fields of an element before or after; scalars that come and go in a list as that
+    list."""
     values: dict[str, Any] = {}
     for field, changes in parts.items():
         there = [content for change in changes if (content := getattr(change, side)) is not None]
@@ -118,7 +119,7 @@ def _side(parts: Mapping[str, Sequence[FieldChange]], side: Literal["before", "a
 
 
 def list_of(path: str, element: Any) -> str:
-    """The path of the list that a path of a scalar element belongs to; empty for other paths.
+    """Return the path of the list that a path of a scalar element belongs to; empty for other paths.
 
     >>> list_of('metadata.finalizers["a/b"]', "a/b")
     'metadata.finalizers'

@@ -20,13 +20,13 @@ def grouped(documents: Iterable[Document]) -> list[Document]:
 
 
 def cause_of(document: Document) -> tuple[str, ...]:
-    """Identifies the cause of a violation; empty where no step is at fault."""
+    """Identify the cause of a violation; empty where no step is at fault."""
     steps = {step.number: step for step in document.steps}
     return tuple(_place(steps[number]) for number in document.violation.culprits)
 
 
 def _place(step: Step) -> str:
-    """The line of a step; where it is not known, the controller and its call."""
+    """Return the line of a step; where it is not known, the controller and its call."""
     if step.line is not None:
         return str(step.line)
     call = f"{step.call.verb} {step.call.kind}" if step.call is not None else step.action

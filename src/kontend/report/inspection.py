@@ -33,7 +33,7 @@ class FirstDifference:
 
 
 def step_at(document: Document, number: int) -> Step:
-    """A step by its number. Raises :class:`BadQuestion`."""
+    """Return a step by its number. Raises :class:`BadQuestion`."""
     for step in document.steps:
         if step.number == number:
             return step
@@ -41,7 +41,7 @@ def step_at(document: Document, number: int) -> Step:
 
 
 def reconciles_of(steps: Sequence[Step]) -> list[tuple[Step, int]]:
-    """The first step of each reconcile, and the number of its last call."""
+    """Return the first step of each reconcile, and the number of its last call."""
     spans: list[tuple[Step, int]] = []
     current: dict[tuple[str, str], int] = {}
     for step in steps:
@@ -55,7 +55,7 @@ def reconciles_of(steps: Sequence[Step]) -> list[tuple[Step, int]]:
 
 
 def objects_of(document: Document) -> list[str]:
-    """The names of all objects of a trace."""
+    """Return the names of all objects of a trace."""
     names = dict.fromkeys(document.initial)
     for step in document.steps:
         names.update(dict.fromkeys(write.object for write in step.writes))
@@ -64,7 +64,8 @@ def objects_of(document: Document) -> list[str]:
 
 
 def find_object(document: Document, text: str) -> str:
-    """The full name of an object, given that, its kind and key, or its key alone. Raises :class:`BadQuestion`."""
+    """Return the full name of an object, given that, its kind and key, or its key alone. Raises
+    :class:`BadQuestion`."""
     names = objects_of(document)
     matching = [name for name in names if text in _forms(name)]
     if len(matching) == 1:
@@ -82,7 +83,7 @@ def _forms(name: str) -> set[str]:
 
 
 def object_after(document: Document, name: str, number: int) -> Mapping[str, Any] | None:
-    """An object on the server after a step (0: before the first); None where it does not exist."""
+    """Return an object on the server after a step (0: before the first); None where it does not exist."""
     at = document.initial.get(name)
     for step in document.steps:
         if step.number > number:
@@ -94,7 +95,7 @@ def object_after(document: Document, name: str, number: int) -> Mapping[str, Any
 
 
 def object_in_cache(document: Document, name: str, number: int, cache: str) -> Mapping[str, Any] | None:
-    """An object as the cache of an instance has it after a step; None where it does not have it."""
+    """Return an object as the cache of an instance has it after a step; None where it does not have it."""
     at = document.initial.get(name)
     for step in document.steps:
         if step.number > number:
@@ -106,14 +107,14 @@ def object_in_cache(document: Document, name: str, number: int, cache: str) -> M
 
 
 def caches(document: Document) -> list[str]:
-    """The names of the instances, each of which has a cache. A recorded log says nothing of caches."""
+    """Return the names of the instances, each of which has a cache. A recorded log says nothing of caches."""
     if document.violation.how == "recorded":
         return []
     return [actor.name for actor in document.actors if actor.type == "instance"]
 
 
 def writes_of(document: Document, name: str, path: str) -> Iterator[FieldWrite]:
-    """The writes of a field of an object, oldest first: of the field itself, of a part of it, or of all of it."""
+    """Yield the writes of a field of an object, oldest first: of the field itself, of a part of it, or of all of it."""
     for step in document.steps:
         for write in step.writes:
             if write.object != name:
@@ -126,7 +127,7 @@ def writes_of(document: Document, name: str, path: str) -> Iterator[FieldWrite]:
 
 
 def fields_of(document: Document, name: str) -> list[str]:
-    """The fields of an object that are written in a trace."""
+    """Return the fields of an object that are written in a trace."""
     paths = dict.fromkeys(
         change.path
         for step in document.steps
@@ -148,7 +149,7 @@ def overlaps(one: str, other: str) -> bool:
 
 
 def first_difference(document: Document) -> FirstDifference | None:
-    """The point at which the failing run leaves the nearest good one; None where no good run is known."""
+    """Return the point at which the failing run leaves the nearest good one; None where no good run is known."""
     if document.baseline is None:
         return None
     common = 0

@@ -66,7 +66,7 @@ class InteractiveServer:
         self._http.server_close()
 
     def state(self, body: bytes) -> tuple[int, Mapping[str, Any]]:
-        """The status and the answer to a question for a state."""
+        """Return the status and the answer to a question for a state."""
         try:
             question = orjson.loads(body)
             scenario, path = question["scenario"], question["path"]

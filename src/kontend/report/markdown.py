@@ -19,7 +19,7 @@ _LINKS: Final = re.compile(r"@(?=\w)|#(?=\d)|(?<=\bGH)-(?=\d)")
 
 
 def markdown(document: Document, *, archive: str = "") -> str:
-    """A bug report; ``archive`` is the file to attach and to replay."""
+    """Return a bug report; ``archive`` is the file to attach and to replay."""
     return "\n".join(_lines(document, archive or f"{slug(document)}.zip")).rstrip() + "\n"
 
 

@@ -27,12 +27,12 @@ _Value = str | int | bool | float
 
 
 def spans(documents: Sequence[Document]) -> list[ReadableSpan]:
-    """The spans of documents, parents before their children."""
+    """Return the spans of documents, parents before their children."""
     return [span for document in documents for span in _Trace(document).spans()]
 
 
 def otel_json(documents: Sequence[Document]) -> str:
-    """The spans as JSON, one in a line, as the console exporter of the SDK writes them."""
+    """Return the spans as JSON, one in a line, as the console exporter of the SDK writes them."""
     return "".join(f"{span.to_json(indent=None)}\n" for span in spans(documents))
 
 

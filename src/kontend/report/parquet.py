@@ -53,7 +53,7 @@ SCHEMA = pa.schema(
 
 
 def parquet(documents: Sequence[Document]) -> bytes:
-    """The steps of documents as a Parquet file."""
+    """Return the steps of documents as a Parquet file."""
     table = pa.Table.from_pylist(list(_rows(documents)), schema=SCHEMA)
     out = io.BytesIO()
     pq.write_table(table, out, compression="zstd")

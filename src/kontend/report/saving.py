@@ -19,7 +19,7 @@ def save(directory: Path, document: Document) -> Path:
 
 
 def page_beside(archive: Path | str) -> Path:
-    """The path of the page of an archive.
+    """Return the path of the page of an archive.
 
     >>> page_beside("failures/lost-update-35b73d4b.zip").as_posix()
     'failures/lost-update-35b73d4b.html'

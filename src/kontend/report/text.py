@@ -21,7 +21,7 @@ WIDTH: Final = 110
 
 
 def render(document: Document, *, verbose: bool = False, width: int = WIDTH) -> str:
-    """The explanation of a violation, with its steps; ``verbose`` shows all of them, and all fields."""
+    """Return the explanation of a violation, with its steps; ``verbose`` shows all of them, and all fields."""
     violation = document.violation
     parts = [_fitted(heading(document), width), _indented(violation.sentence, width)]
     if violation.perturbations:
@@ -40,7 +40,8 @@ def render(document: Document, *, verbose: bool = False, width: int = WIDTH) -> 
 
 
 def _fitted(line: str, width: int) -> str:
-    """A line that is no wider than a narrow terminal; elsewhere long lines stay whole, so that they can be searched.
+    """Return a line that is no wider than a narrow terminal; elsewhere long lines stay whole, so that they can be
+    searched.
 
     >>> print(_fitted("   1  ports  patch ConfigMap default/c", 30))
        1  ports  patch ConfigMap
@@ -62,7 +63,7 @@ def _fitted(line: str, width: int) -> str:
 
 
 def heading(document: Document) -> str:
-    """The first line: the property (with others that the same cause violates), and the size of the trace."""
+    """Return the first line: the property (with others that the same cause violates), and the size of the trace."""
     violation, steps = document.violation, len(document.steps)
     names = ", ".join((violation.property, *violation.also))
     if not steps:
@@ -85,7 +86,8 @@ def heading(document: Document) -> str:
 def trace_lines(
     steps: Sequence[Step], violation: Explanation | None = None, *, fold: bool = True, verbose: bool = False
 ) -> Iterator[str]:
-    """The steps, a line or more for each; ``fold`` those that change nothing, unless ``verbose``, with all fields."""
+    """Yield the steps, a line or more for each; ``fold`` those that change nothing, unless ``verbose``, with all
+    fields."""
     culprits = violation.culprits if violation is not None else ()
     names = max((len(step.actor) for step in steps), default=0)
     digits = len(str(len(steps)))
@@ -123,7 +125,7 @@ def _folded(steps: Sequence[Step], digits: int) -> Iterator[str]:
 
 
 def _clashing(steps: Sequence[Step], culprits: Sequence[int]) -> frozenset[_Field]:
-    """The fields that several steps at fault write: they are what the violation is about."""
+    """Return the fields that several steps at fault write: they are what the violation is about."""
     written = [
         {(write.object, change.path) for write in step.writes for change in write.fields}
         for step in steps
@@ -151,7 +153,7 @@ def step_lines(step: Step, *, verbose: bool = False, important: frozenset[_Field
 
 
 def _seen_by_others(step: Step) -> Iterator[str]:
-    """The events that reach caches because they must not lag further behind."""
+    """Yield the events that reach caches because they must not lag further behind."""
     caches: dict[str, list[str]] = {}
     for event in step.delivered:
         caches.setdefault(f"{_short(event.object)} at version {event.version}", []).append(event.cache)
@@ -245,7 +247,7 @@ def _field(change: FieldChange) -> str:
 
 
 def difference_lines(differences: Sequence[Difference], *, verbose: bool = False) -> Iterator[str]:
-    """The final state as a diff against the expected one."""
+    """Yield the final state as a diff against the expected one."""
     yield "  The final state (+) against that of the nearest good run (-):"
     lines = list(differences if verbose else joined_differences(differences))
     shown = lines if verbose else lines[:_DIFFERENCES]
@@ -291,7 +293,7 @@ def _indented(text: str, width: int) -> str:
 
 
 def value(content: Any) -> str:
-    """A value in one line, cut where it is long.
+    """Return a value in one line, cut where it is long.
 
     >>> value(None), value("a"), value({"a": [1]})
     ('absent', '"a"', '{"a":[1]}')

@@ -43,7 +43,7 @@ class UserCode(NamedTuple):
 
     @classmethod
     def loaded(cls, further: Iterable[UserSource] = ()) -> UserCode:
-        """The code that this process has imported, and ``further`` sources."""
+        """Return the code that this process has imported, and ``further`` sources."""
         path = [directory for directory in sys.path if directory]
         return cls([*loaded_sources(), *further], path, str(working_directory()))
 
@@ -116,7 +116,7 @@ class _Importer(MetaPathFinder, Loader):
             linecache.cache[source.file] = (len(source.text), None, lines, source.file)
 
     def of_file(self, file: str) -> UserSource | None:
-        """The source that was read from a file."""
+        """Return the source that was read from a file."""
         return self._files.get(file)
 
     def find_spec(
@@ -137,7 +137,7 @@ class _Importer(MetaPathFinder, Loader):
         exec(compile(source.text, source.file, "exec", dont_inherit=True), vars(module))  # noqa: S102 (the user's code)
 
     def get_source(self, fullname: str) -> str:
-        """The text of a module, for tracebacks."""
+        """Return the text of a module, for tracebacks."""
         return self.sources[fullname].text
 
 

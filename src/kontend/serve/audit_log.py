@@ -45,11 +45,11 @@ class AuditLog:
         self.dropped = 0
 
     def started(self, exchange: Exchange, response: ApiResponse) -> None:
-        """Logs that a watch has begun."""
+        """Log that a watch has begun."""
         self._log(exchange, response, "ResponseStarted")
 
     def complete(self, exchange: Exchange, response: ApiResponse) -> None:
-        """Logs that an answer is complete."""
+        """Log that an answer is complete."""
         self._log(exchange, response, "ResponseComplete")
 
     def _log(self, exchange: Exchange, response: ApiResponse, stage: str) -> None:
@@ -87,7 +87,7 @@ class AuditLog:
         self.dropped += events
 
     def close(self) -> None:
-        """Writes what is left, and says how much is missing."""
+        """Write what is left, and says how much is missing."""
         self._flush()
         if self._file >= 0:
             os.close(self._file)
@@ -126,7 +126,7 @@ def _event(exchange: Exchange, response: ApiResponse, stage: str) -> dict[str, A
 
 
 def object_reference(path: str) -> dict[str, str] | None:
-    """Returns the resource and object of a path, or None where it names no resource.
+    """Return the resource and object of a path, or None where it names no resource.
 
     >>> object_reference("/api/v1/namespaces/default/pods/web/status")
     {'resource': 'pods', 'namespace': 'default', 'name': 'web', 'apiVersion': 'v1', 'subresource': 'status'}
@@ -152,7 +152,7 @@ def object_reference(path: str) -> dict[str, str] | None:
 
 
 def _completed(reference: dict[str, str], sent: Any, response: ApiResponse) -> dict[str, str]:
-    """A create names its object in the body; an update says which version it replaces."""
+    """Return a create names its object in the body; an update says which version it replaces."""
     metadata = sent.get("metadata") if isinstance(sent, dict) else None
     if not isinstance(metadata, dict):
         return reference
@@ -184,7 +184,7 @@ def _status(response: ApiResponse) -> dict[str, Any]:
 
 
 def _request_object(request: ApiRequest) -> Any:
-    """The body as JSON; protobuf has been made JSON of before. What cannot be read is left out."""
+    """Return the body as JSON; protobuf has been made JSON of before. What cannot be read is left out."""
     if not request.body:
         return None
     try:

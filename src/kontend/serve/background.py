@@ -33,7 +33,7 @@ class BackgroundServer:
     """A running server: its URL, a kubeconfig for it, and its cluster as Python sees it."""
 
     def __init__(self, state: State, *, tokens: Tokens | None = None, **options: Any) -> None:
-        """Starts serving ``state`` on a free port of this machine; ``options`` are those of :class:`Server`."""
+        """Start serving ``state`` on a free port of this machine; ``options`` are those of :class:`Server`."""
         self.server = Server(state, tokens=tokens, **options)
         self._loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
@@ -70,7 +70,7 @@ class BackgroundServer:
         return _Served(self)
 
     def call(self, action: Any, *arguments: Any) -> Any:
-        """Runs a function on the server's thread and returns what it returns."""
+        """Run a function on the server's thread and return what it returns."""
         outcome: Future[Any] = Future()
 
         def run() -> None:
@@ -83,7 +83,7 @@ class BackgroundServer:
         return outcome.result()
 
     def wait_for(self, awaitable: Awaitable[ApiResponse]) -> ApiResponse:
-        """Waits for something that happens on the server's thread."""
+        """Wait for something that happens on the server's thread."""
 
         async def wait() -> ApiResponse:
             return await awaitable
@@ -91,7 +91,7 @@ class BackgroundServer:
         return asyncio.run_coroutine_threadsafe(wait(), self._loop).result()
 
     def stop(self) -> None:
-        """Stops serving; may be called twice."""
+        """Stop serving; may be called twice."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stopping.set)
             self._thread.join()
@@ -119,7 +119,7 @@ class _Served(Cluster):
         return self._running.server.state
 
     def request(self, request: ApiRequest) -> ApiResponse:
-        """Sends a request, past HTTP but through the server."""
+        """Send a request, past HTTP but through the server."""
         try:
             response: ApiResponse = self._running.call(self._running.server.request, request)
         except Waiting as waiting:

@@ -47,7 +47,7 @@ class Clients:
         return iter(self._open)
 
     def add(self, connection: AnyConnection) -> int:
-        """Notes a new client; returns its number."""
+        """Note a new client; return its number."""
         self._accepted += 1
         self._open[connection] = None
         return self._accepted
@@ -60,7 +60,7 @@ class Clients:
         self._gone += 1
 
     def stalled(self, connection: AnyConnection) -> None:
-        """Notes a client that does not read; when all of them hold too much, hangs up on the one that holds most."""
+        """Note a client that does not read; when all of them hold too much, hangs up on the one that holds most."""
         self._stalled[connection] = None
         for client in [client for client in self._stalled if not client.paused]:
             del self._stalled[client]
@@ -71,7 +71,7 @@ class Clients:
                 most.abort()
 
     def buffering(self, connection: AnyConnection, size: int) -> None:
-        """Notes the bytes of bodies kept for a client; when all are too many, hangs up on who has sent most."""
+        """Note the bytes of bodies kept for a client; when all are too many, hangs up on who has sent most."""
         self.kept += size - self._bodies.pop(connection, 0)
         if size:
             self._bodies[connection] = size

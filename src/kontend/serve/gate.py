@@ -29,36 +29,36 @@ class OpenWatch(Protocol):
         """The resource that is watched, as it is stored."""
 
     def push(self, data: bytes, events: int) -> None:
-        """Sends some events."""
+        """Send some events."""
 
     def end_if_open(self) -> None:
-        """Ends the watch."""
+        """End the watch."""
 
 
 class Tap(Protocol):
     """Decides when the events of one watch are sent."""
 
     def offer(self, events: Events) -> None:
-        """Takes over events, in order."""
+        """Take over events, in order."""
 
     def closed(self) -> None:
-        """Notes that the watch has ended."""
+        """Note that the watch has ended."""
 
 
 class Gate(Protocol):
     """Decides over requests."""
 
     def admits(self, exchange: Exchange) -> bool:
-        """Returns whether a request goes on now. If not, the gate answers it, or resumes it later."""
+        """Return whether a request goes on now. If not, the gate answers it, or resumes it later."""
 
     def view(self, exchange: Exchange, state: State) -> State:
-        """Returns the state from which a read is answered: the given one, or an earlier one."""
+        """Return the state from which a read is answered: the given one, or an earlier one."""
 
     def committed(self, exchange: Exchange, before: State, after: State, response: ApiResponse) -> None:
-        """Notes that a write has been carried out."""
+        """Note that a write has been carried out."""
 
     def releases(self, exchange: Exchange, response: ApiResponse, answer: Answer) -> bool:
-        """Returns whether an answer is sent now. If not, the gate sends it later, or never."""
+        """Return whether an answer is sent now. If not, the gate sends it later, or never."""
 
     def tap(self, exchange: Exchange, watch: OpenWatch) -> Tap | None:
-        """Returns the tap of a new watch, or None to let its events pass."""
+        """Return the tap of a new watch, or None to let its events pass."""

@@ -17,7 +17,7 @@ class Requests(Protocol):
     """Carries out requests that did not come over a connection."""
 
     def request(self, request: ApiRequest) -> ApiResponse:
-        """Returns the response. Raises :class:`~kontend.cluster.effects.Waiting` when it comes later."""
+        """Return the response. Raises :class:`~kontend.cluster.effects.Waiting` when it comes later."""
 
 
 class InsideCluster(Cluster):
@@ -39,7 +39,7 @@ class InsideCluster(Cluster):
         self._commits.advance(state)
 
     def request(self, request: ApiRequest) -> ApiResponse:
-        """Sends a request, past HTTP. Raises :class:`Waiting` when the response comes later."""
+        """Send a request, past HTTP. Raises :class:`Waiting` when the response comes later."""
         response = self._server.request(request)
         self.warnings = response.warnings
         return response

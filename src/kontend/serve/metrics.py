@@ -38,7 +38,7 @@ class ServerMetrics:
         self._by_path: dict[tuple[str, str, str], _Tally] = {}
 
     def count(self, request: ApiRequest, code: int, seconds: float) -> None:
-        """Counts a request that was answered."""
+        """Count a request that was answered."""
         path = (request.method, request.path, request.first("watch") if request.query else "")
         tally = self._by_path.get(path)
         if tally is None:

@@ -150,7 +150,7 @@ class Server:
         self.clients.sweep()
 
     async def listen(self, address: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
-        """Accepts connections on one more port, by which a gate can tell clients apart; returns it."""
+        """Accept connections on one more port, by which a gate can tell clients apart; return it."""
 
         def http1() -> Connection:
             return Connection(self)
@@ -184,7 +184,7 @@ class Server:
             self._audit.close()
 
     def connected(self, connection: AnyConnection) -> int:
-        """Notes a new client; returns its number."""
+        """Note a new client; return its number."""
         return self.clients.add(connection)
 
     def disconnected(self, connection: AnyConnection) -> None:
@@ -192,17 +192,17 @@ class Server:
         self.clients.remove(connection)
 
     def stalled(self, connection: AnyConnection) -> None:
-        """Notes a client that does not read."""
+        """Note a client that does not read."""
         self.clients.stalled(connection)
 
     def buffering(self, connection: AnyConnection, size: int) -> None:
-        """Notes the bytes of bodies that are kept for a client."""
+        """Note the bytes of bodies that are kept for a client."""
         self.clients.buffering(connection, size)
 
     # Requests
 
     def admits(self, incoming: Incoming, connection: Client) -> bool:
-        """Returns whether a request may send a large body: one that will be refused anyway is not kept."""
+        """Return whether a request may send a large body: one that will be refused anyway is not kept."""
         if len(incoming.target) > _LONG_TARGET:
             return True
         try:
@@ -222,7 +222,7 @@ class Server:
             self.guarded(Exchange(incoming, connection), self._serve)
 
     def guarded(self, exchange: Exchange, step: Callable[..., None], *arguments: object) -> None:
-        """Takes a step towards the answer of a request; whatever it raises is the answer."""
+        """Take a step towards the answer of a request; whatever it raises is the answer."""
         try:
             step(exchange, *arguments)
         except ApiError as error:
@@ -256,7 +256,7 @@ class Server:
         self._serve_known(exchange)
 
     def _identify(self, state: State, exchange: Exchange) -> None:
-        """Finds out which user sends a request. Raises an ApiError for what that user may not do."""
+        """Find out which user sends a request. Raises an ApiError for what that user may not do."""
         incoming = exchange.incoming
         user = self._authenticator.user_of(state, incoming.headers, exchange.connection.certificate, exchange.path)
         exchange.understand(user, impersonated(state, user, incoming))
@@ -308,7 +308,7 @@ class Server:
         )
 
     def _reply(self, exchange: Exchange, response: ApiResponse, answer: Answer | None) -> None:
-        """Sends the answer to a read."""
+        """Send the answer to a read."""
         if response.suspended is not None:
             self._writes.suspend(response.suspended, lambda answered: self.guarded(exchange, self._read, answered))
         elif response.watch is not None:
@@ -321,7 +321,7 @@ class Server:
             self._answer(exchange, response)
 
     def resume(self, exchange: Exchange, step: Callable[..., None], done: asyncio.Future[Any]) -> None:
-        """Takes the next step with what a thread has made of a request."""
+        """Take the next step with what a thread has made of a request."""
         self.guarded(exchange, lambda exchange: step(exchange, *done.result()))
 
     def request(self, request: ApiRequest) -> ApiResponse:
@@ -332,7 +332,7 @@ class Server:
         return self._writes.request(request)
 
     async def saved(self) -> None:
-        """Waits until everything up to now is on disk, or has failed to get there."""
+        """Wait until everything up to now is on disk, or has failed to get there."""
         done = asyncio.get_running_loop().create_future()
         self._commits.when_durable(done.set_result)
         await done
@@ -357,7 +357,7 @@ class Server:
         ListStream(exchange.connection, self._turns, pieces, keep_alive=keep_alive, finished=finished).start(head)
 
     def committed(self, exchange: Exchange, before: State, after: State, response: ApiResponse) -> None:
-        """Notes that a write has been carried out."""
+        """Note that a write has been carried out."""
         if self._gate is not None:
             self._gate.committed(exchange, before, after, response)
 

@@ -34,7 +34,7 @@ class Attributes:
 
 
 def attributes_of(user: User, method: str, path: str, query: Mapping[str, tuple[str, ...]]) -> Attributes:
-    """The attributes of a request.
+    """Return the attributes of a request.
 
     >>> attributes_of(User("ann"), "GET", "/api/v1/namespaces/a/pods", {}).verb
     'list'
@@ -69,7 +69,7 @@ def attributes_of(user: User, method: str, path: str, query: Mapping[str, tuple[
 
 
 def _selected_name(selector: str) -> str:
-    """The name that a field selector asks for."""
+    """Return the name that a field selector asks for."""
     for term in selector.split(","):
         field, equals, value = term.partition("=")
         if equals and field == "metadata.name":

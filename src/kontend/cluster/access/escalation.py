@@ -23,7 +23,7 @@ _EVERYTHING: Final[Sequence[Rule]] = (
 
 
 def check(state: State, target: Target, obj: Mapping[str, Any], old: Mapping[str, Any] | None) -> None:
-    """Raises :class:`Forbidden` for a role or binding that grants more than its writer has."""
+    """Raise :class:`Forbidden` for a role or binding that grants more than its writer has."""
     if not state.settings.rbac or target.resource.group != _GROUP or MASTERS in target.user.groups:
         return
     if old is not None and _of_interest(obj) == _of_interest(old):
@@ -35,7 +35,7 @@ def check(state: State, target: Target, obj: Mapping[str, Any], old: Mapping[str
 
 
 def _of_interest(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """The object without what the garbage collector may change, and without its version."""
+    """Return the object without what the garbage collector may change, and without its version."""
     ignored = ("finalizers", "ownerReferences", "managedFields", "resourceVersion")
     metadata = {name: value for name, value in obj["metadata"].items() if name not in ignored and value}
     return {**{name: value for name, value in obj.items() if value}, "metadata": metadata}

@@ -46,13 +46,13 @@ class Grant:
 
 
 def check(state: State, request: ApiRequest) -> None:
-    """Raises :class:`Forbidden` for a request that its user may not make. Without ``rbac`` everything is allowed."""
+    """Raise :class:`Forbidden` for a request that its user may not make. Without ``rbac`` everything is allowed."""
     if state.settings.rbac and MASTERS not in request.user.groups:
         require(state, attributes_of(request.user, request.method, request.path, request.query))
 
 
 def require(state: State, asked: Attributes) -> None:
-    """Raises :class:`Forbidden` for an action that is not allowed."""
+    """Raise :class:`Forbidden` for an action that is not allowed."""
     decision = authorize(state, asked)
     if not decision.allowed:
         raise _forbidden(asked, decision.reason)
@@ -84,7 +84,7 @@ def grants(state: State, user: User, namespace: str) -> Iterator[Grant]:
 
 
 def role_rules(state: State, reference: Mapping[str, Any], namespace: str) -> list[Rule] | None:
-    """The rules of a role, or None where there is no such role."""
+    """Return the rules of a role, or None where there is no such role."""
     kind, name = str(reference.get("kind") or ""), str(reference.get("name") or "")
     if kind not in _ROLES:
         return None
@@ -153,7 +153,7 @@ _rules_by_body: dict[bytes, list[Rule]] = {}
 
 
 def _rules(body: bytes) -> list[Rule]:
-    """The rules of a stored role; parsed once, because every request of a user asks for them."""
+    """Return the rules of a stored role; parsed once, because every request of a user asks for them."""
     rules = _rules_by_body.get(body)
     if rules is None:
         if len(_rules_by_body) > 2000:

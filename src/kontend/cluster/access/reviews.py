@@ -43,12 +43,12 @@ _ENTRY_ORDER: Final = ("manager", "operation", "apiVersion", "time", "fieldsType
 
 
 def is_review(target: Target) -> bool:
-    """Reports whether a create is a review."""
+    """Report whether a create is a review."""
     return target.resource.group in _GROUPS and target.resource.verbs == ("create",)
 
 
 def answer(state: State, target: Target, body: dict[str, Any]) -> dict[str, Any]:
-    """The review with its status; ``body`` has the metadata that the server gives it."""
+    """Return the review with its status; ``body`` has the metadata that the server gives it."""
     kind = target.resource.kind
     review = {**body, "kind": kind, "apiVersion": target.resource.api_version}
     spec = body.get("spec")
@@ -112,7 +112,7 @@ def _fields(rule: Rule, names: Sequence[str]) -> dict[str, list[str]]:
 def _access_status(
     state: State, target: Target, metadata: Mapping[str, Any], asked: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The status of a SubjectAccessReview, local or of oneself."""
+    """Return the status of a SubjectAccessReview, local or of oneself."""
     user = target.user
     about_oneself = target.resource.kind == "SelfSubjectAccessReview"
     if not about_oneself:
@@ -150,7 +150,7 @@ def _access_status(
 
 
 def _ignored_selectors(resource: Mapping[str, Any]) -> list[str]:
-    """Returns what kube-apiserver says about selectors that it cannot read and leaves out."""
+    """Return what kube-apiserver says about selectors that it cannot read and leaves out."""
     texts: list[str] = []
     for name, is_read in (("fieldSelector", _is_field_requirement), ("labelSelector", _is_label_requirement)):
         selector = resource.get(name) or {}
@@ -193,7 +193,7 @@ def _metadata_errors(target: Target, metadata: Mapping[str, Any]) -> list[FieldE
 
 
 def _selector_errors(resource: Mapping[str, Any] | None) -> list[FieldError]:
-    """The faults in the selectors of attributes; operators that the server does not know are allowed."""
+    """Return the faults in the selectors of attributes; operators that the server does not know are allowed."""
     errors: list[FieldError] = []
     for name in ("fieldSelector", "labelSelector"):
         selector = (resource or {}).get(name)

@@ -12,7 +12,7 @@ Rule = Mapping[str, Any]
 
 
 def allows(rule: Rule, asked: Attributes) -> bool:
-    """Reports whether a rule allows an action."""
+    """Report whether a rule allows an action."""
     verbs = rule.get("verbs") or ()
     if "*" not in verbs and asked.verb not in verbs:
         return False
@@ -39,12 +39,12 @@ def _has_resource(resources: Sequence[str], wanted: str) -> bool:
 
 
 def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """The single permissions in ``wanted`` that no rule of ``held`` covers."""
+    """Return the single permissions in ``wanted`` that no rule of ``held`` covers."""
     return [single for rule in wanted for single in _single(rule) if not any(_covers(owner, single) for owner in held)]
 
 
 def _single(rule: Rule) -> Iterator[Rule]:
-    """A rule as rules of one verb, one group, one resource and at most one name each."""
+    """Yield a rule as rules of one verb, one group, one resource and at most one name each."""
     verbs = rule.get("verbs") or ()
     for group in rule.get("apiGroups") or ():
         for resource in rule.get("resources") or ():

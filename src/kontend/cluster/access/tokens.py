@@ -37,7 +37,7 @@ class BadServiceToken(Exception):
 
 
 def request_token(state: State, target: Target, body: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
-    """The answer to a TokenRequest for a service account."""
+    """Return the answer to a TokenRequest for a service account."""
     metadata = body["metadata"]
     for field, expected in (("name", target.name), ("namespace", target.namespace)):
         if metadata.get(field) not in (None, "", expected):
@@ -100,7 +100,7 @@ def _check_duration(seconds: int) -> None:
 
 
 def _bound(state: State, target: Target, reference: Any) -> dict[str, Any]:
-    """The claim that binds a token to an object."""
+    """Return the claim that binds a token to an object."""
     if not isinstance(reference, Mapping):
         return {}
     kind, api_version, name = (str(reference.get(field) or "") for field in ("kind", "apiVersion", "name"))
@@ -176,7 +176,7 @@ def _encode(signer: Signer | None, claims: Mapping[str, Any]) -> str:
 
 
 def _decode(settings: Settings, token: str) -> dict[str, Any]:
-    """The claims of a token that this server signed."""
+    """Return the claims of a token that this server signed."""
     signed, _, signature = token.rpartition(".")
     header, dot, payload = signed.partition(".")
     if settings.signer is None or not dot:

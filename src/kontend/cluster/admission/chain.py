@@ -30,7 +30,7 @@ def admit(
     old: dict[str, Any] | None,
     managed: ManagedFields = (),
 ) -> None:
-    """Runs everything that may change ``obj``, in place; on a delete ``obj`` is None."""
+    """Run everything that may change ``obj``, in place; on a delete ``obj`` is None."""
     _check_namespace(state, target, obj, creating=old is None)
     _plugins(state, target, obj, old)
     if state.hooks.mutating:

@@ -18,7 +18,7 @@ class ConditionError(Exception):
 def conditions_hold(
     conditions: Iterable[Mapping[str, Any]], values: Mapping[str, Any], names: tuple[str, ...] = NAMES
 ) -> bool:
-    """Reports whether all conditions are true. One that is false decides, whatever is wrong with the others."""
+    """Report whether all conditions are true. One that is false decides, whatever is wrong with the others."""
     errors = []
     for condition in conditions:
         source = str(condition.get("expression") or "")

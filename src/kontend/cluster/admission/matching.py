@@ -13,7 +13,8 @@ _GROUP: Final = "admissionregistration.k8s.io"
 
 
 def matched_resource(constraints: Mapping[str, Any], operation: Operation, rules: str = "rules") -> Resource | None:
-    """The resource as which a webhook or policy wants to see a write; None when the write is none of its business.
+    """Return the resource as which a webhook or policy wants to see a write; None when the write is none of its
+    business.
 
     ``constraints`` are the fields of a webhook, or of the match constraints of a policy, whose ``rules`` have another
     name. With the match policy ``Equivalent`` a rule for one version of a kind matches the others as well.

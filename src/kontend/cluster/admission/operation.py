@@ -20,7 +20,7 @@ _OPTIONS: Final = {"create": "CreateOptions", "update": "UpdateOptions", "patch"
 
 
 def options_of(target: Target, *, creating: bool) -> dict[str, Any]:
-    """The options of a request as an object of the API."""
+    """Return the options of a request as an object of the API."""
     kind = "CreateOptions" if creating else _OPTIONS.get(target.verb, "DeleteOptions")
     options: dict[str, Any] = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
     given = target.options
@@ -61,19 +61,19 @@ class Operation:
         return str(self.obj["metadata"].get("name") or "")
 
     def shown(self, resource: Resource) -> dict[str, Any] | None:
-        """A copy of the object as webhooks see it, at the version of ``resource``."""
+        """Return a copy of the object as webhooks see it, at the version of ``resource``."""
         if self.obj is None:
             return None
         obj: dict[str, Any] = orjson.loads(orjson.dumps(self.obj))
         return served(resource, with_managed_fields(obj, self.managed))
 
     def shown_old(self, resource: Resource) -> dict[str, Any] | None:
-        """The object as it is stored, at the version of ``resource``."""
+        """Return the object as it is stored, at the version of ``resource``."""
         version = None if self.creating else self.state.find(self.target.resource.key, self.target.key)
         return None if version is None else read_back(resource, version)
 
     def replace(self, resource: Resource, obj: dict[str, Any]) -> None:
-        """Takes over an object at the version of ``resource``, decoded and defaulted, in place of the one so far."""
+        """Take over an object at the version of ``resource``, decoded and defaulted, in place of the one so far."""
         assert self.obj is not None  # there is nothing to replace on a delete
         obj["metadata"].pop("managedFields", None)
         decoded = served(self.target.resource, resource.normalized(obj)[0])
@@ -89,7 +89,7 @@ class Operation:
         return None if version is None else version.content()
 
     def labels(self) -> list[Mapping[str, str]]:
-        """The labels of the new and of the old object, as far as there are these."""
+        """Return the labels of the new and of the old object, as far as there are these."""
         label_sets = []
         old = self.shown_old(self.target.resource)
         for obj in (self.obj, old):

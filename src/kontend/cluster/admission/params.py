@@ -16,7 +16,7 @@ class MissingParams(Exception):
 
 
 def params_of(operation: Operation, kind: Mapping[str, Any] | None, reference: Mapping[str, Any] | None) -> list[Any]:
-    """The parameters to evaluate a policy with, one after the other; ``[None]`` where it takes none."""
+    """Return the parameters to evaluate a policy with, one after the other; ``[None]`` where it takes none."""
     if not kind or not reference:
         return [None]
     group, version = split_api_version(str(kind.get("apiVersion") or ""))

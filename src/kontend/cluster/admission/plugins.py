@@ -23,7 +23,7 @@ _RANGES: Final = "limitranges"
 
 
 def mutate(state: State, target: Target, obj: dict[str, Any], *, creating: bool) -> None:
-    """Changes a new pod, in place."""
+    """Change a new pod, in place."""
     if target.resource.key != "pods" or target.subresource or not creating:
         return
     ranges = _ranges(state, target)

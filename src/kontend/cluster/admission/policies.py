@@ -54,7 +54,7 @@ class Variables(dict[str, Any]):
         return super().__getitem__(name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A variable, or ``default`` where there is none of that name."""
+        """Return a variable, or ``default`` where there is none of that name."""
         if name not in self:
             return default
         return self[name]
@@ -91,7 +91,7 @@ _all_bindings: Final = Memo(_bindings)
 
 
 def validate(operation: Operation) -> None:
-    """Checks a write against all policies; raises for the first that denies it."""
+    """Check a write against all policies; raise for the first that denies it."""
     state = operation.state
     policies = _all_policies(state.objects(POLICIES))
     denied: ApiError | None = None
@@ -133,7 +133,7 @@ def _failures(policy: Policy, binding: Mapping[str, Any], operation: Operation) 
 
 
 def _within(constraints: Mapping[str, Any], operation: Operation) -> bool:
-    """Reports whether a binding is about a write; without rules, it is about all that its policy is about."""
+    """Report whether a binding is about a write; without rules, it is about all that its policy is about."""
     rules = constraints.get("resourceRules")
     everything = [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*", "*/*"]}]
     resource: Resource | None = matched_resource(

@@ -24,7 +24,7 @@ _KIND: Final = GroupVersionKind("", "v1", "ResourceQuota")
 
 
 def charge(state: State, target: Target, obj: Mapping[str, Any], old: Mapping[str, Any] | None) -> State:
-    """The state in which a write is paid for. Raises :class:`Forbidden` for what exceeds a quota."""
+    """Return the state in which a write is paid for. Raises :class:`Forbidden` for what exceeds a quota."""
     objects = state.objects(_QUOTAS)
     if not len(objects) or target.subresource or not target.resource.namespaced:
         return state
@@ -51,7 +51,7 @@ def _counts(quota: Mapping[str, Any], plural: str) -> bool:
 def _charged(
     target: Target, name: str, quota: dict[str, Any], obj: Mapping[str, Any], delta: Amounts, *, creating: bool
 ) -> bool:
-    """Adds what a write uses to the status of a quota, in place; whether that changes anything."""
+    """Add what a write uses to the status of a quota, in place; whether that changes anything."""
     status = quota.get("status") or {}
     hard = amounts(status.get("hard"))
     if creating and target.resource.key == "pods":

@@ -16,7 +16,7 @@ NAMES: Final = ("object", "oldObject", "request", "namespaceObject", "authorizer
 
 
 def admission_request(operation: Operation, resource: Resource, *, uid: str = "") -> dict[str, Any]:
-    """The request of an AdmissionReview, without the objects."""
+    """Return the request of an AdmissionReview, without the objects."""
     target = operation.target
     own = target.resource
     kind, own_kind = _kind(resource, target.subresource), _kind(own, target.subresource)
@@ -43,7 +43,7 @@ def admission_request(operation: Operation, resource: Resource, *, uid: str = ""
 
 
 def values(operation: Operation, resource: Resource, objects: tuple[Any, Any] | None = None) -> dict[str, Any]:
-    """The values of the variables."""
+    """Return the values of the variables."""
     new, old = objects if objects is not None else (operation.shown(resource), operation.shown_old(resource))
     return {
         "object": new,

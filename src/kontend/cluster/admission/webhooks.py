@@ -113,7 +113,7 @@ def validate(operation: Operation) -> None:
 
 
 def _concerned(webhook: Webhook, operation: Operation) -> Resource | None:
-    """The resource as which a webhook sees the write, if it is to see it."""
+    """Return the resource as which a webhook sees the write, if it is to see it."""
     resource = matched_resource(webhook.spec, operation)
     if resource is None:
         return None
@@ -142,7 +142,7 @@ def _question(webhook: Webhook, operation: Operation, resource: Resource, phase:
 
 
 def _response(webhook: Webhook, operation: Operation, call: Call, answer: Answer) -> Mapping[str, Any] | None:
-    """Returns the response of a webhook that allows the write; None when the call failed and may fail."""
+    """Return the response of a webhook that allows the write; None when the call failed and may fail."""
     problem, response = _read(answer, call)
     if problem:
         if not webhook.fails_closed:
@@ -156,7 +156,7 @@ def _response(webhook: Webhook, operation: Operation, call: Call, answer: Answer
 
 
 def _read(answer: Answer, call: Call) -> tuple[str, Mapping[str, Any]]:
-    """Returns the mistake in an answer, and the response in it."""
+    """Return the mistake in an answer, and the response in it."""
     if answer.error:
         return f"failed to call webhook: {answer.error}", {}
     review = answer.body
@@ -182,7 +182,7 @@ def _read(answer: Answer, call: Call) -> tuple[str, Mapping[str, Any]]:
 
 
 def _patch(webhook: Webhook, operation: Operation, resource: Resource, response: Mapping[str, Any]) -> bool:
-    """Applies the patch of a response to the object; whether it changed anything."""
+    """Apply the patch of a response to the object; whether it changed anything."""
     encoded = response.get("patch")
     if not encoded or operation.obj is None:
         return False

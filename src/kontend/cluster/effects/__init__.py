@@ -79,7 +79,7 @@ class Progress:
     rounds: int = 0
 
     def answered(self, answers: Mapping[bytes, Answer]) -> Progress:
-        """The progress with more answers."""
+        """Return the progress with more answers."""
         return Progress(self.now, self.serial, {**self.answers, **answers}, self.rounds + 1)
 
 
@@ -97,7 +97,7 @@ class Answers:
         self._wait = wait
 
     def all(self, calls: Sequence[Call]) -> list[Answer]:
-        """The answers to some calls. Raises :class:`Suspended` for those that the shell must make."""
+        """Return the answers to some calls. Raises :class:`Suspended` for those that the shell must make."""
         answers = {call.key: self._answer(call) for call in calls}
         missing = [call for call in calls if answers[call.key] is None]
         if missing:
@@ -135,7 +135,7 @@ class Suspended(Exception):
         self._expected = expected
 
     def with_progress(self, progress: Progress) -> Suspension:
-        """The response of a request that has come this far."""
+        """Return the response of a request that has come this far."""
         return Suspension(self._calls, progress, self._about, self._expected)
 
 
@@ -161,13 +161,13 @@ class Suspension:
     expected: Expected | None = None
 
     def answered(self, answers: Mapping[bytes, Answer]) -> Progress:
-        """The progress with the answers to the calls; the request waits for the object no more."""
+        """Return the progress with the answers to the calls; the request waits for the object no more."""
         waited = {} if self.expected is None else {self.expected.key: Answer()}
         return self.progress.answered({**answers, **waited})
 
 
 def call_key(*parts: bytes | str) -> bytes:
-    """The identity of a call."""
+    """Return the identity of a call."""
     digest = xxhash.xxh3_128()
     for part in parts:
         raw = part.encode() if isinstance(part, str) else part
@@ -176,7 +176,7 @@ def call_key(*parts: bytes | str) -> bytes:
 
 
 def call_uid(key: bytes) -> str:
-    """The uid of the review of a call.
+    """Return the uid of the review of a call.
 
     >>> call_uid(bytes(16))
     '00000000-0000-4000-8000-000000000000'

@@ -60,7 +60,7 @@ class Conversions:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Makes these the conversions of what runs inside."""
+        """Make these the conversions of what runs inside."""
         token = _current.set(self)
         try:
             yield
@@ -68,7 +68,7 @@ class Conversions:
             _current.reset(token)
 
     def convert(self, custom: CustomDefinition, obj: Json, api_version: str) -> Json:
-        """An object at another version; its metadata stays, but for labels and annotations."""
+        """Return an object at another version; its metadata stays, but for labels and annotations."""
         metadata = obj["metadata"]
         kept = ("managedFields", "resourceVersion")
         bare = {**obj, "metadata": {name: value for name, value in metadata.items() if name not in kept}}
@@ -95,14 +95,14 @@ class Conversions:
         return call.url in self._functions or call.url.replace(".svc:443", ".svc") in self._functions
 
     def learn(self, answers: Mapping[bytes, Answer]) -> None:
-        """Takes the answers to its calls into what is known."""
+        """Take the answers to its calls into what is known."""
         for call, questions in self.calls():
             if call.key in answers:
                 learn(self._known, questions, answers[call.key], call)
         self._needed.clear()
 
     def calls(self) -> list[tuple[Call, Mapping[bytes, _Question]]]:
-        """The calls to make, each with the questions that it answers: one call for all objects of a kind."""
+        """Return the calls to make, each with the questions that it answers: one call for all objects of a kind."""
         groups: dict[tuple[bytes, str], dict[bytes, _Question]] = {}
         for key, question in self._needed.items():
             group = (canonical(question.custom.conversion), question.api_version)
@@ -111,7 +111,7 @@ class Conversions:
 
 
 def learn(known: Known, questions: Mapping[bytes, _Question], answer: Answer, call: Call) -> None:
-    """Takes the answer to a call into what is known."""
+    """Take the answer to a call into what is known."""
     if len(known) > _MOST_KNOWN:
         known.clear()
     problem, objects = _read(answer, call, questions)
@@ -120,7 +120,7 @@ def learn(known: Known, questions: Mapping[bytes, _Question], answer: Answer, ca
 
 
 def convert(custom: CustomDefinition, obj: Json, api_version: str) -> Json:
-    """An object at another version, converted by the webhook of its definition."""
+    """Return an object at another version, converted by the webhook of its definition."""
     current = _current.get()
     if current is None:
         current = Conversions({}, {}, wait=False)
@@ -141,7 +141,7 @@ def _call(questions: list[_Question]) -> Call:
 
 
 def _read(answer: Answer, call: Call, questions: Mapping[bytes, _Question]) -> tuple[str, list[Json]]:
-    """Returns the mistake in an answer, and the objects in it."""
+    """Return the mistake in an answer, and the objects in it."""
     if answer.error:
         return answer.error, []
     response = answer.body.get("response") if isinstance(answer.body, dict) else None

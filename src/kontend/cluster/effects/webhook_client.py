@@ -9,7 +9,7 @@ from kontend.cluster.effects import Call
 
 
 def webhook_call(config: Mapping[str, Any], timeout: int, body: bytes, key: bytes) -> Call:
-    """A call to the webhook that a ``clientConfig`` describes."""
+    """Return a call to the webhook that a ``clientConfig`` describes."""
     bundle = str(config.get("caBundle") or "")
     service = config.get("service")
     if not service:

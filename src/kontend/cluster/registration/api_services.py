@@ -24,7 +24,7 @@ _CUSTOM: Final = (1000, 100)
 
 
 def api_service(group: str, version: str, priority: int, version_priority: int, *, label: str, now: str) -> Any:
-    """The APIService of a group and version; ``label`` says when it is registered: ``onstart`` or ``true``."""
+    """Return the APIService of a group and version; ``label`` says when it is registered: ``onstart`` or ``true``."""
     message = "Local APIServices are always available"
     available = {"type": "Available", "status": "True", "reason": "Local", "message": message}
     return {
@@ -42,7 +42,7 @@ def api_service(group: str, version: str, priority: int, version_priority: int, 
 
 
 def follow_definitions(state: State) -> State:
-    """Registers the groups of custom resources that are served, and removes those that no longer are."""
+    """Register the groups of custom resources that are served, and removes those that no longer are."""
     registered = state.objects(API_SERVICES)
     if not len(registered):
         return state

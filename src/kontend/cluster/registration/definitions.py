@@ -26,7 +26,7 @@ _KIND: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDef
 
 
 def follow(before: State, after: State) -> State:
-    """Applies the consequences of the changes between two states, if a definition is among them."""
+    """Apply the consequences of the changes between two states, if a definition is among them."""
     if after is before or after.resource_version == before.resource_version:
         return after
     if before.kinds.get(DEFINITIONS) is after.kinds.get(DEFINITIONS) and not _is_custom_removal(after):
@@ -41,7 +41,8 @@ def follow(before: State, after: State) -> State:
 
 
 def registry_of(state: State) -> Registry:
-    """The resources that a state serves, made anew from its definitions: for states that were read from somewhere."""
+    """Return the resources that a state serves, made anew from its definitions: for states that were read from
+    somewhere."""
     return _registry(state)
 
 
@@ -56,7 +57,7 @@ def _registry(state: State) -> Registry:
 
 
 def _is_established(definition: dict[str, Any]) -> bool:
-    """Reports whether a definition's names were accepted; one with names of another is stored, but not served."""
+    """Report whether a definition's names were accepted; one with names of another is stored, but not served."""
     conditions = (definition.get("status") or {}).get("conditions") or ()
     return any(condition.get("type") == "Established" and condition.get("status") == "True" for condition in conditions)
 
@@ -65,7 +66,7 @@ _cache: dict[bytes, list[Resource]] = {}
 
 
 def _resources_of(definition: dict[str, Any]) -> list[Resource]:
-    """The resources of a definition; compiled schemas are kept, because states are many and definitions few."""
+    """Return the resources of a definition; compiled schemas are kept, because states are many and definitions few."""
     spec = canonical(definition["spec"])
     cached = _cache.get(spec)
     if cached is None:
@@ -76,7 +77,7 @@ def _resources_of(definition: dict[str, Any]) -> list[Resource]:
 
 
 def _settle(state: State, change: Change) -> State:
-    """Accepts the names of a definition and marks it for cleanup when it is being deleted."""
+    """Accept the names of a definition and mark it for cleanup when it is being deleted."""
     version = state.find(DEFINITIONS, change.key)
     if version is None:
         return state
@@ -108,7 +109,7 @@ def _is_custom_removal(state: State) -> bool:
 
 
 def _finish_deletions(state: State) -> State:
-    """Deletes the objects of dying definitions, and the definitions that have none left."""
+    """Delete the objects of dying definitions, and the definitions that have none left."""
     for key, version in list(state.objects(DEFINITIONS).items()):
         if b'"deletionTimestamp"' not in version.body:
             continue

@@ -62,7 +62,7 @@ def _created(state: State, obj: Object) -> State:
 
 
 def _sent(state: State, method: str, obj: Object, query: Mapping[str, tuple[str, ...]]) -> State:
-    """The state after a request of the server to itself: a create, or an apply of a status."""
+    """Return the state after a request of the server to itself: a create, or an apply of a status."""
     resource = resource_of(state.registry, kind_of(obj))
     metadata = obj["metadata"]
     path, content_type = resource.path(metadata.get("namespace", "")), JSON
@@ -165,7 +165,7 @@ def _role(kind: str, key: str, value: Any) -> Object:
 
 
 def _rule(text: str) -> Object:
-    """A rule from its short form.
+    """Return a rule from its short form.
 
     >>> _rule("get,list core,apps pods")
     {'apiGroups': ['', 'apps'], 'resources': ['pods'], 'verbs': ['get', 'list']}
@@ -214,7 +214,7 @@ def _api_services(state: State) -> Iterator[Object]:
 
 
 def _status(obj: Mapping[str, Any], now: str) -> tuple[str, Object] | None:
-    """The status that a controller of kube-apiserver gives an object, and the controller's name."""
+    """Return the status that a controller of kube-apiserver gives an object, and the controller's name."""
     if obj["kind"] == "ServiceCIDR":
         message = "Kubernetes default Service CIDR is ready"
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": now, "message": message}

@@ -45,7 +45,7 @@ def read(paths: Iterable[Path]) -> list[Manifest]:
 
 
 def read_definitions(paths: Iterable[Path]) -> list[Manifest]:
-    """The custom resource definitions in files and directories; whatever else is there is left out."""
+    """Return the custom resource definitions in files and directories; whatever else is there is left out."""
     manifests = []
     for path in paths:
         definitions = [manifest for manifest in read([path]) if manifest.obj.get("kind") == _DEFINITION]
@@ -56,7 +56,7 @@ def read_definitions(paths: Iterable[Path]) -> list[Manifest]:
 
 
 def store_all(state: State, manifests: Iterable[Manifest], *, manager: str) -> tuple[State, int]:
-    """Puts objects into a state: definitions first, then namespaces. What is there already stays as it is.
+    """Put objects into a state: definitions first, then namespaces. What is there already stays as it is.
 
     Returns the state and how many objects were new.
     """
@@ -94,7 +94,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def documents_in(path: Path) -> Iterator[tuple[str, Any]]:
-    """The documents of a file or a directory, objects or not, each with its place for messages."""
+    """Yield the documents of a file or a directory, objects or not, each with its place for messages."""
     for file in _files(path):
         for number, value in enumerate(_documents(file), start=1):
             if value is not None:  # nothing between two separators

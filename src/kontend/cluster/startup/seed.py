@@ -42,7 +42,7 @@ class MisspelledKind(UnknownKind):
 
 @cache
 def empty_state(now: int = EPOCH) -> State:
-    """A cluster that was made just ``now``: nothing is in it but the namespaces that every cluster has."""
+    """Return a cluster that was made just ``now``: nothing is in it but the namespaces that every cluster has."""
     state = State(kinds=HashTrieMap(), registry=Registry(), hooks=Hooks(), settings=Settings(), now=now)
     for name in _NAMESPACES:
         state = seed(state, _namespace(name), manager="kube-apiserver")
@@ -51,7 +51,7 @@ def empty_state(now: int = EPOCH) -> State:
 
 
 def seed_all(state: State, objects: Iterable[Mapping[str, Any]], *, manager: str) -> State:
-    """Stores all objects: definitions first, then namespaces, then the rest in the order given."""
+    """Store all objects: definitions first, then namespaces, then the rest in the order given."""
     pending = list(objects)
     for index, obj in enumerate(pending):
         if not isinstance(obj, Mapping):
@@ -62,12 +62,12 @@ def seed_all(state: State, objects: Iterable[Mapping[str, Any]], *, manager: str
 
 
 def seed_order(obj: Mapping[str, Any]) -> int:
-    """Returns the sort key for storing objects: definitions, namespaces, the rest."""
+    """Return the sort key for storing objects: definitions, namespaces, the rest."""
     return {"CustomResourceDefinition": 0, "Namespace": 1}.get(str(obj.get("kind")), 2)
 
 
 def seed(state: State, obj: Mapping[str, Any], *, manager: str) -> State:
-    """Stores one object with its status, uid and times; its namespace is made if it is not there."""
+    """Store one object with its status, uid and times; its namespace is made if it is not there."""
     kind = kind_of(obj)
     resource = resource_of(state.registry, kind)
     namespace = _namespace_of(resource, obj)
@@ -96,7 +96,7 @@ def seed(state: State, obj: Mapping[str, Any], *, manager: str) -> State:
 
 
 def resource_of(registry: Registry, kind: GroupVersionKind) -> Resource:
-    """Returns the resource of a kind, or raises an error that names the way out."""
+    """Return the resource of a kind, or raise an error that names the way out."""
     resource = registry.of_kind(kind)
     if resource is None:
         others = similar_kinds(registry, kind.kind)

@@ -34,7 +34,7 @@ def connect(state: State, target: Target, request: ApiRequest) -> tuple[State, N
 
 
 def checked_pod(state: State, target: Target, request: ApiRequest) -> dict[str, Any]:
-    """Returns the pod that a request for a connection is about; raises an ApiError as kube-apiserver would."""
+    """Return the pod that a request for a connection is about; raise an ApiError as kube-apiserver would."""
     pod = _checked(state, target, request)
     if not _is_assigned(pod):
         raise BadRequest(f"pod {target.name} does not have a host assigned")

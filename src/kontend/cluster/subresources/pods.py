@@ -33,7 +33,7 @@ _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status
 
 
 def bind_pod(state: State, target: Target, binding: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
-    """Assigns a pod to a node."""
+    """Assign a pod to a node."""
     metadata = binding.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     if (metadata.get("name") or "") != target.name:
@@ -54,7 +54,7 @@ def bind_pod(state: State, target: Target, binding: Mapping[str, Any]) -> tuple[
 
 
 def bind_named_pod(state: State, target: Target, binding: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
-    """The same through the ``bindings`` resource: the pod is the one that the binding names."""
+    """Return the same through the ``bindings`` resource: the pod is the one that the binding names."""
     pods = state.registry.of_kind(_POD_KIND)
     assert pods is not None  # it is built in
     metadata = binding.get("metadata")
@@ -63,7 +63,7 @@ def bind_named_pod(state: State, target: Target, binding: Mapping[str, Any]) -> 
 
 
 def evict_pod(state: State, target: Target, eviction: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
-    """Deletes a pod, if the disruption budget allows it; the budget is charged for it."""
+    """Delete a pod, if the disruption budget allows it; the budget is charged for it."""
     metadata = eviction.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     if name != target.name:
@@ -84,7 +84,7 @@ def evict_pod(state: State, target: Target, eviction: Mapping[str, Any]) -> tupl
 
 
 def _mark(state: State, target: Target, options: DeleteOptions) -> tuple[State, DeleteOptions]:
-    """Adds the reason of the eviction to the pod. A precondition on its version then means the version after that."""
+    """Add the reason of the eviction to the pod. A precondition on its version then means the version after that."""
     version = state.find("pods", target.key)
     assert version is not None  # it was read before
     check_preconditions(target, version, options)

@@ -35,7 +35,7 @@ Scale = dict[str, Any]
 
 
 def get_scale(state: State, target: Target) -> Scale:
-    """The Scale of an object."""
+    """Return the Scale of an object."""
     obj = get(state, target)
     if target.resource.custom is not None:
         target.resource.custom.check_replicas(obj)
@@ -43,12 +43,12 @@ def get_scale(state: State, target: Target) -> Scale:
 
 
 def update_scale(state: State, target: Target, scale: Mapping[str, Any]) -> tuple[State, Scale]:
-    """Sets the replicas of an object by replacing its Scale."""
+    """Set the replicas of an object by replacing its Scale."""
     return _write(state, target, _changing(state, target, lambda _: scale))
 
 
 def patch_scale(state: State, target: Target, patch_type: str, body: bytes) -> tuple[State, Scale]:
-    """Sets the replicas of an object by patching its Scale."""
+    """Set the replicas of an object by patching its Scale."""
     if patch_type == APPLY_PATCH:
         return _write(state, target, _applying(state, target, body))
 
@@ -63,7 +63,8 @@ def patch_scale(state: State, target: Target, patch_type: str, body: bytes) -> t
 
 
 def _known_fields(target: Target, scale: Any, shown: str = "") -> Any:
-    """The fields of a patched Scale that its type knows; a patch that brings others may be an error or a warning."""
+    """Return the fields of a patched Scale that its type knows; a patch that brings others may be an error or a
+    warning."""
     if not isinstance(scale, dict):
         return scale
     written = (scale.get("apiVersion") or SCALE_VERSION, scale.get("kind") or "Scale")
@@ -141,7 +142,7 @@ def _applying(state: State, target: Target, body: bytes) -> Transform:
 
 
 def _scaled(target: Target, old: Version, scale: Scale) -> dict[str, Any]:
-    """The object with the replicas of a Scale."""
+    """Return the object with the replicas of a Scale."""
     obj = served(target.resource, old.versioned())
     if target.resource.custom is None:
         set_scale(obj, scale)
@@ -153,7 +154,7 @@ def _scaled(target: Target, old: Version, scale: Scale) -> dict[str, Any]:
 
 
 def _owners(state: State, target: Target, old: Version, tracked: Callable[..., ManagedFields]) -> ManagedFields:
-    """The owners of the object after a write to its Scale, which has owners of its own in between."""
+    """Return the owners of the object after a write to its Scale, which has owners of its own in between."""
     resource = target.resource
     replicas_at: ReplicasAt = {resource.api_version: REPLICAS_PATH}
     if resource.custom is not None:
@@ -174,14 +175,14 @@ def _scale(target: Target, obj: Mapping[str, Any]) -> Scale:
 
 
 def _inconvertible(why: str, name: str) -> ApiError:
-    """Returns kube-apiserver's error for an apply to the Scale of a custom resource."""
+    """Return kube-apiserver's error for an apply to the Scale of a custom resource."""
     kind = "autoscaling/v1, Kind=Scale"
     end = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
     return ApiError(f"{why} ({name}; {kind}) {end}", code=500)
 
 
 def _refused(target: Target, scale: Any, error: BadRequest) -> ApiError:
-    """Returns the error for a Scale that cannot be decoded: the body's fault, or the patch's."""
+    """Return the error for a Scale that cannot be decoded: the body's fault, or the patch's."""
     if target.verb == "patch":
         return invalid("", "", "", [invalid_field("patch", go_json(scale), error.message)])
     return BadRequest(f'Scale in version "v1" cannot be handled as a Scale: {error.message}')

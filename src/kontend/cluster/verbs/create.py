@@ -37,7 +37,7 @@ _SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "deletionTimestamp", "delet
 
 
 def create(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, dict[str, Any]]:
-    """Creates ``obj`` (decoded and defaulted; changed in place). Returns the object as stored."""
+    """Create ``obj`` (decoded and defaulted; changed in place). Returns the object as stored."""
     managed = receive(state, target, obj)
     admission.admit(state, target, obj, None, managed)
     escalation.check(state, target, obj, None)
@@ -45,7 +45,8 @@ def create(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, di
 
 
 def receive(state: State, target: Target, obj: dict[str, Any]) -> ManagedFields:
-    """The handler's half of a create, before admission: wipes system fields, and returns the owners of all others."""
+    """Return the handler's half of a create, before admission: wipes system fields, and returns the owners of all
+    others."""
     metadata = obj["metadata"]
     for name in _SYSTEM_FIELDS:
         metadata.pop(name, None)
@@ -59,7 +60,7 @@ def receive(state: State, target: Target, obj: dict[str, Any]) -> ManagedFields:
 
 
 def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFields) -> tuple[State, dict[str, Any]]:
-    """The registry's half of a create: everything after admission."""
+    """Return the registry's half of a create: everything after admission."""
     resource = target.resource
     before = state
     obj = resource.to_hub(obj)
@@ -93,7 +94,7 @@ def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFi
 
 
 def _is_version(text: str) -> bool:
-    """Reports whether the server reads a version other than 0 from a text."""
+    """Report whether the server reads a version other than 0 from a text."""
     return text.isascii() and text.isdecimal() and 0 < whole_number(text) < 2**64
 
 

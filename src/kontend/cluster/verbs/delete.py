@@ -32,7 +32,7 @@ _UNDYING: Final = ("default", "kube-system", "kube-public")
 
 
 def delete(state: State, target: Target, options: DeleteOptions) -> tuple[State, dict[str, Any], int]:
-    """Deletes one object. Returns what the server answers (the object, or a Status) and the code."""
+    """Delete one object. Returns what the server answers (the object, or a Status) and the code."""
     resource = target.resource
     version = state.find(resource.key, target.key)
     if resource.key == "namespaces" and target.name in _UNDYING:
@@ -53,7 +53,7 @@ def delete(state: State, target: Target, options: DeleteOptions) -> tuple[State,
 def delete_collection(
     state: State, target: Target, options: DeleteOptions, selection: ListOptions
 ) -> tuple[State, dict[str, Any]]:
-    """Deletes all objects that a list would return. Returns that list."""
+    """Delete all objects that a list would return. Returns that list."""
     listed = list_objects(state, target, selection)
     for obj in listed["items"]:
         metadata = obj["metadata"]
@@ -100,7 +100,7 @@ def _delete_object(
 def _write(
     state: State, target: Target, obj: dict[str, Any], version: Version
 ) -> tuple[dict[str, Any], State, Version]:
-    """Stores the marked object, unless nothing changed or this is a dry run."""
+    """Store the marked object, unless nothing changed or this is a dry run."""
     resource = target.resource
     with_texts(obj, stored_text(resource, version.body))
     body = encoded(resource, obj)
@@ -119,7 +119,7 @@ def _requested_grace(options: DeleteOptions) -> int | None:
 
 
 def _begin_grace(state: State, metadata: dict[str, Any], grace: int, options: DeleteOptions) -> tuple[bool, bool]:
-    """Starts or shortens a graceful deletion in place; returns (it is already under way, the object was marked)."""
+    """Start or shortens a graceful deletion in place; return (it is already under way, the object was marked)."""
     if metadata.get("deletionTimestamp") is None:
         metadata["deletionTimestamp"] = rfc3339(state.now + grace)
         metadata["deletionGracePeriodSeconds"] = grace
@@ -142,7 +142,7 @@ def _begin_grace(state: State, metadata: dict[str, Any], grace: int, options: De
 
 
 def _mark(state: State, metadata: dict[str, Any]) -> None:
-    """Marks an object that its finalizers hold as being deleted."""
+    """Mark an object that its finalizers hold as being deleted."""
     existing = metadata.get("deletionTimestamp")
     if existing is None and metadata.get("generation"):
         metadata["generation"] += 1
@@ -152,7 +152,7 @@ def _mark(state: State, metadata: dict[str, Any]) -> None:
 
 
 def _finalizers(target: Target, metadata: dict[str, Any], options: DeleteOptions) -> list[str]:
-    """Returns the finalizers that follow from the propagation policy."""
+    """Return the finalizers that follow from the propagation policy."""
     current = list(metadata.get("finalizers") or ())
     default = target.resource.strategy.default_deletion
     if default == "unsupported":
@@ -169,7 +169,7 @@ def _finalizers(target: Target, metadata: dict[str, Any], options: DeleteOptions
 
 
 def _answer(target: Target, obj: dict[str, Any]) -> dict[str, Any]:
-    """Returns the response to a completed delete: the object for some kinds, a Status for the others."""
+    """Return the response to a completed delete: the object for some kinds, a Status for the others."""
     resource = target.resource
     if resource.strategy.returns_deleted_object:
         return obj
@@ -224,7 +224,7 @@ def _undying(target: Target) -> Forbidden:
 def _terminate_namespace(
     state: State, target: Target, version: Version, options: DeleteOptions
 ) -> tuple[State, dict[str, Any]] | None:
-    """Turns a namespace Terminating; returns None when it is Terminating and empty: then it is deleted."""
+    """Turn a namespace Terminating; return None when it is Terminating and empty: then it is deleted."""
     obj = version.content()
     metadata = obj["metadata"]
     if metadata.get("deletionTimestamp"):
@@ -245,7 +245,7 @@ def _terminate_namespace(
 
 
 def _terminate_definition(state: State, target: Target, version: Version) -> tuple[State, dict[str, Any]]:
-    """Marks a CustomResourceDefinition as deleted; it is removed after the objects of its kind."""
+    """Mark a CustomResourceDefinition as deleted; it is removed after the objects of its kind."""
     obj = version.content()
     metadata = obj["metadata"]
     admission.admit(state, target, None, obj)

@@ -51,7 +51,7 @@ _CUSTOM_TYPES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
 def check_patch_type(target: Target, content_type: str) -> str:
-    """The patch type, if the resource takes it."""
+    """Return the patch type, if the resource takes it."""
     patch_type = content_type.partition(";")[0]
     types = _BUILTIN_TYPES if target.resource.custom is None else _CUSTOM_TYPES
     if patch_type not in types and target.resource.custom is None:
@@ -83,7 +83,7 @@ def patch(state: State, target: Target, patch_type: str, body: bytes) -> tuple[S
 def patched(
     state: State, target: Target, patch_type: str, body: bytes, old: Version | None
 ) -> tuple[dict[str, Any], ManagedFields]:
-    """Applies a patch to an object; returns the new object and its managed fields."""
+    """Apply a patch to an object; return the new object and its managed fields."""
     resource = target.resource
     if patch_type == APPLY_PATCH:
         live = None if old is None else served(resource, old.versioned())
@@ -116,7 +116,7 @@ def patched(
 
 
 def _patched_content(target: Target, patch_type: str, body: bytes, old: Version) -> dict[str, Any] | None:
-    """Returns an object after a merge patch that leaves the managed fields alone, which then need no decoding."""
+    """Return an object after a merge patch that leaves the managed fields alone, which then need no decoding."""
     validation = target.options.field_validation
     if patch_type != MERGE_PATCH or validation == "Strict":
         return None
@@ -130,7 +130,7 @@ def _patched_content(target: Target, patch_type: str, body: bytes, old: Version)
 
 
 def _changed(target: Target, patch_type: str, body: bytes, current: dict[str, Any]) -> tuple[Any, list[str], Touched]:
-    """Returns the object after a JSON or merge patch, errors of strict validation in the patch, and what it touches."""
+    """Return the object after a JSON or merge patch, error of strict validation in the patch, and what it touches."""
     validation = target.options.field_validation
     if patch_type == JSON_PATCH:
         operations = parse_json_patch(body, field_validation=validation)
@@ -163,7 +163,7 @@ def _normalize(
     decodes_metadata: bool = True,
     explains: bool = True,
 ) -> dict[str, Any]:
-    """Decodes the result of a patch; a result that cannot be decoded is the patch's fault.
+    """Decode the result of a patch; a result that cannot be decoded is the patch's fault.
 
     ``strategic`` is the text of a strategic merge patch, which has another decoder and is shown instead of the object;
     ``touched`` says what another patch has touched. The metadata of a custom resource need not be decoded. Unless this
@@ -214,7 +214,7 @@ def _contents(obj: dict[str, Any]) -> dict[str, Any]:
 
 
 def _first_mistake(resource: Resource, obj: dict[str, Any]) -> str:
-    """Returns the decoder's complaint about an object whose keys are in the order of its text."""
+    """Return the decoder's complaint about an object whose keys are in the order of its text."""
     try:
         resource.normalized(obj)
     except BadRequest as error:
@@ -227,7 +227,7 @@ def _bad_patch(obj: str, why: str) -> Invalid:
 
 
 def apply_body(target: Target, body: bytes) -> dict[str, Any]:
-    """The object in the body of an apply."""
+    """Return the object in the body of an apply."""
     validation = target.options.field_validation
     try:
         obj, problems = parse_yaml(body, find_duplicates=validation != "Ignore")

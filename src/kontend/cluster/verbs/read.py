@@ -120,14 +120,14 @@ def list_item(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one_name(target: Target, options: ListOptions) -> bool:
-    """Reports that the selector names one object, which the server then reads on its own, without pages."""
+    """Report that the selector names one object, which the server then reads on its own, without pages."""
     if not options.field_selector or (target.resource.namespaced and not target.namespace):
         return False
     return parse_field_selector(options.field_selector).exact("metadata.name") is not None
 
 
 def select(state: State, target: Target, options: ListOptions) -> list[Version]:
-    """The stored objects that a list would return now."""
+    """Return the stored objects that a list would return now."""
     found = listing(state, target, options)
     return list(found.versions)
 
@@ -161,7 +161,7 @@ def _field_selector(target: Target, text: str) -> FieldSelector:
 
 
 def parse_version(text: str, error: type[ApiError]) -> int:
-    """A resourceVersion as a number; empty is 0."""
+    """Return a resourceVersion as a number; empty is 0."""
     if not text:
         return 0
     digits = text.isascii() and text.isdigit()

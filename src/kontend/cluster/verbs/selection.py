@@ -179,7 +179,7 @@ def _places(labels: Mapping[str, str], fields: Mapping[str, str]) -> list[_Place
 
 
 def _equalities(selection: Selection) -> Iterable[list[_Place]]:
-    """The requirements that one of some values be there, as the places of an index."""
+    """Yield the requirements that one of some values be there, as the places of an index."""
     if selection.labels is not None:
         for requirement in selection.labels.requirements:
             if requirement.operator in (selectors.IN, selectors.EQUALS, selectors.DOUBLE_EQUALS):

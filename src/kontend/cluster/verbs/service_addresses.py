@@ -9,7 +9,7 @@ from kontend.kube.builtin.service_allocation import allocate
 
 
 def allocate_addresses(state: State, service: dict[str, Any], old: dict[str, Any] | None) -> None:
-    """Gives a service its cluster IP and node ports, in place."""
+    """Give a service its cluster IP and node ports, in place."""
     own = (service["metadata"].get("namespace", ""), service["metadata"].get("name", ""))
     addresses: set[str] = set()
     ports: set[int] = set()

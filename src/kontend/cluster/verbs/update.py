@@ -50,7 +50,7 @@ Transform = Callable[[Version | None], tuple[dict[str, Any], ManagedFields]]
 
 
 def update(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, dict[str, Any], bool]:
-    """Replaces an object (PUT). Returns the object as stored and whether it was created."""
+    """Replace an object (PUT). Returns the object as stored and whether it was created."""
     metadata = obj["metadata"]
     check_namespace_matches(target, metadata)
     check_name_matches(target, metadata)
@@ -77,7 +77,7 @@ def update(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, di
 def update_object(
     state: State, target: Target, transform: Transform, *, allow_create: bool
 ) -> tuple[State, dict[str, Any], bool]:
-    """Changes an object, or creates it where that is allowed. Returns it as stored and whether it was created."""
+    """Change an object, or create it where that is allowed. Returns it as stored and whether it was created."""
     resource = target.resource
     old = state.find(resource.key, target.key)
     if old is None and not allow_create:
@@ -143,7 +143,7 @@ def check_uid(target: Target, old: Version | None, uid: str) -> None:
 
 
 def _precondition_failed(target: Target, wanted: str, actual: str) -> Conflict:
-    """Returns the storage layer's error for a write with another uid than the stored object's."""
+    """Return the storage layer's error for a write with another uid than the stored object's."""
     resource = target.resource
     why = (
         f"StorageError: invalid object, Code: 4, Key: {_storage_path(target)}, ResourceVersion: 0, AdditionalErrorMsg: "
@@ -164,7 +164,7 @@ _STORAGE_PREFIXES: Final = {
 
 
 def _storage_path(target: Target) -> str:
-    """Returns the key under which etcd would keep the object."""
+    """Return the key under which etcd would keep the object."""
     resource = target.resource
     prefix = f"{resource.group}/{resource.plural}" if resource.custom is not None else resource.plural
     prefix = _STORAGE_PREFIXES.get(resource.key, prefix)
@@ -218,7 +218,7 @@ def _keep(metadata: dict[str, Any], old_metadata: dict[str, Any], name: str) -> 
 
 
 def _finalized(target: Target, obj: dict[str, Any], old: dict[str, Any]) -> bool:
-    """Reports whether this update removes the last finalizer of an object that is being deleted."""
+    """Report whether this update removes the last finalizer of an object that is being deleted."""
     old_metadata = old["metadata"]
     if not old_metadata.get("deletionTimestamp") or obj["metadata"].get("finalizers"):
         return False

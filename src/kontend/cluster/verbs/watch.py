@@ -41,7 +41,7 @@ class Watch:
     encode: Encoder | None = None
 
     def since(self, state: State) -> tuple[list[Event], Watch]:
-        """The events between the last version seen and ``state``, and the watch that goes on from there."""
+        """Return the events between the last version seen and ``state``, and the watch that goes on from there."""
         if state.resource_version <= self.version:
             return [], self
         events = [event for event in self._events(state) if event is not None]
@@ -54,7 +54,7 @@ class Watch:
         yield from _with_pauses(self.event(change) for change in state.changes_since(self.version, self.resource.key))
 
     def event(self, change: Change) -> Event | None:
-        """Returns the event of this watch for one change, if there is one."""
+        """Return the event of this watch for one change, if there is one."""
         if change.resource != self.resource.key:
             return None
         if self.name and change.key.name != self.name:

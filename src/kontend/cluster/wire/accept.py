@@ -16,7 +16,7 @@ class MediaRange(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def parse_accept(accept: str) -> tuple[MediaRange, ...]:
-    """Parses an ``Accept`` header; the most preferred media type comes first.
+    """Parse an ``Accept`` header; the most preferred media type comes first.
 
     >>> [media.type for media in parse_accept("application/yaml;q=0.1, application/json;as=Table;v=v1")]
     ['application/json', 'application/yaml']

@@ -47,7 +47,7 @@ def check_media_type(request: ApiRequest) -> None:
 
 
 def parse_body(request: ApiRequest, *, strict: bool = False) -> tuple[Any, list[str]]:
-    """Returns the value in a body, and the errors of strict validation. Raises Malformed… for bad syntax."""
+    """Return the value in a body, and the errors of strict validation. Raises Malformed… for bad syntax."""
     check_media_type(request)
     if not request.content_type.startswith(YAML):
         value, duplicates = parse_json(request.body, find_duplicates=strict)
@@ -58,7 +58,7 @@ def parse_body(request: ApiRequest, *, strict: bool = False) -> tuple[Any, list[
 
 
 def decode_object(target: Target, request: ApiRequest) -> dict[str, Any]:
-    """The object that a create or update sends, decoded and defaulted."""
+    """Return the object that a create or update sends, decoded and defaulted."""
     resource = target.resource
     validation = target.options.field_validation
     try:

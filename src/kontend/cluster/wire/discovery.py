@@ -27,7 +27,7 @@ VERSION = {
 
 
 def respond(registry: Registry, request: ApiRequest) -> ApiResponse | None:
-    """The answer to a discovery request, or None when the path is not one."""
+    """Return the answer to a discovery request, or None when the path is not one."""
     path = request.path
     if path.count("/") > 3 and not path.endswith("/"):
         return None
@@ -41,7 +41,7 @@ def respond(registry: Registry, request: ApiRequest) -> ApiResponse | None:
 
 
 def _is_routed_by_method(registry: Registry, path: str) -> bool:
-    """Reports whether a page is only there for GET; the others, those of groups among them, answer any method."""
+    """Report whether a page is only there for GET; the others, those of groups among them, answer any method."""
     if path in ("/version", "/api") or path.startswith("/api/"):
         return True
     _, _, group_version = path.partition("/apis/")

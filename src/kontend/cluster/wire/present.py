@@ -32,7 +32,7 @@ _SHAPES: Final = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 
 
 def negotiate(accept: str, target: Target) -> Form:
-    """The first form in the ``Accept`` header that can be served."""
+    """Return the first form in the ``Accept`` header that can be served."""
     if accept in ("", "application/json", "*/*"):
         return _PLAIN
     known = False
@@ -57,7 +57,7 @@ def negotiate(accept: str, target: Target) -> Form:
 
 
 def present(state: State, target: Target, include_object: str, form: Form, body: Any, *, headers: bool = True) -> Any:
-    """The answer in the form the client asked for."""
+    """Return the answer in the form the client asked for."""
     if not form.shape or body.get("kind") == "Status":
         return body
     shown = _shown(state, target, include_object, form, body, headers)
@@ -95,7 +95,7 @@ def _shown(state: State, target: Target, include_object: str, form: Form, body: 
 
 
 def _internal(target: Target, obj: dict[str, Any]) -> dict[str, Any]:
-    """Returns an object in the form that the server prints: that of storage, with the metadata it has inside."""
+    """Return an object in the form that the server prints: that of storage, with the metadata it has inside."""
     resource = target.resource
     if resource.custom is not None:
         return obj
@@ -107,7 +107,7 @@ def _internal(target: Target, obj: dict[str, Any]) -> dict[str, Any]:
 
 
 def _objects(target: Target, body: dict[str, Any], include_object: str) -> list[dict[str, Any]]:
-    """Returns the objects of the rows; a whole object gets its kind and apiVersion, which it may lack in a list."""
+    """Return the objects of the rows; a whole object gets its kind and apiVersion, which it may lack in a list."""
     items = body.get("items")
     if items is None:
         return [body]
@@ -136,12 +136,12 @@ class Stream:
     include_object: str = ""
 
     def since(self, state: State) -> tuple[list[Event], Stream]:
-        """The events up to ``state``, and the stream that goes on from there."""
+        """Return the events up to ``state``, and the stream that goes on from there."""
         events, watch = self.watch.since(state)
         return [self.show(state, event) for event in events], replace(self, watch=watch)
 
     def show(self, state: State, event: Event, *, first: bool = False) -> Event:
-        """Returns one event in the form the client asked for. Only the first Table defines its columns."""
+        """Return one event in the form the client asked for. Only the first Table defines its columns."""
         if not self.form.shape or event["type"] == "ERROR":
             return event
         shown = present(state, self.target, self.include_object, self.form, event["object"], headers=first)

@@ -27,5 +27,5 @@ class ApiResponse:
 
     @classmethod
     def of_error(cls, error: ApiError, warnings: Iterable[str] = ()) -> ApiResponse:
-        """The answer to a refused request."""
+        """Return the answer to a refused request."""
         return cls(error.http_code, error.status(), list(warnings))

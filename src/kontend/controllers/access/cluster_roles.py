@@ -34,7 +34,7 @@ class ClusterRoleAggregation(BuiltIn):
     watches: ClassVar[Mapping[str, Mapper]] = {CLUSTER_ROLES: _aggregated}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Collects the rules of the roles that this one selects."""
+        """Collect the rules of the roles that this one selects."""
         try:
             role = await api.get(CLUSTER_ROLES, request)
         except NotFound:
@@ -50,7 +50,7 @@ class ClusterRoleAggregation(BuiltIn):
 
 
 def aggregated_rules(role: Mapping[str, Any], roles: list[Object]) -> list[dict[str, Any]]:
-    """The rules of all selected roles in the order of their names, each rule once."""
+    """Return the rules of all selected roles in the order of their names, each rule once."""
     rules: list[dict[str, Any]] = []
     for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
         for other in sorted(roles, key=lambda cluster_role: str(cluster_role["metadata"]["name"])):

@@ -38,7 +38,7 @@ class Quotas(BuiltIn):
     watches: ClassVar[Mapping[str, Mapper]] = dict.fromkeys(_COUNTED, _quotas_of_namespace)
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Counts all objects that a quota limits."""
+        """Count all objects that a quota limits."""
         try:
             quota = await api.live.get(QUOTAS, request)
         except NotFound:

@@ -48,7 +48,7 @@ class ServiceAccounts(BuiltIn):
     watches: ClassVar[Mapping[str, Mapper]] = {_ACCOUNTS: _named("default")}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Creates the account of an active namespace that has none."""
+        """Create the account of an active namespace that has none."""
         if not await _is_active(api, request.name):
             return None
         try:
@@ -71,7 +71,7 @@ class RootCertificates(BuiltIn):
         self.authority = authority
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Creates the ConfigMap, or puts right what somebody changed in it."""
+        """Create the ConfigMap, or put right what somebody changed in it."""
         if not await _is_active(api, request.name):
             return None
         data = {"ca.crt": self.authority}

@@ -57,7 +57,7 @@ class CronJobs(BuiltIn):
         return Result(requeue_after=wait) if wait is not None else None
 
     async def _forget_finished(self, api: Api, cron_job: Object, jobs: list[Object]) -> None:
-        """Deletes the oldest finished Jobs beyond the limits."""
+        """Delete the oldest finished Jobs beyond the limits."""
         limits = {"Complete": "successfulJobsHistoryLimit", "Failed": "failedJobsHistoryLimit"}
         for outcome, name in limits.items():
             limit = cron_job["spec"].get(name)
@@ -74,7 +74,7 @@ class CronJobs(BuiltIn):
         _drop_active(cron_job["status"], uid_of(job))
 
     async def _follow(self, api: Api, cron_job: Object, jobs: list[Object]) -> None:
-        """Takes Jobs that have finished or are gone off the list of active ones."""
+        """Take Jobs that have finished or are gone off the list of active ones."""
         status = cron_job["status"]
         for job in jobs:
             outcome = outcome_of(job)
@@ -92,7 +92,7 @@ class CronJobs(BuiltIn):
                     _drop_active(status, active.get("uid", ""))
 
     async def _start(self, api: Api, cron_job: Object) -> float | None:
-        """Starts a Job if one is due; returns how long to wait for the next time."""
+        """Start a Job if one is due; return how long to wait for the next time."""
         spec, status = cron_job["spec"], cron_job["status"]
         if spec.get("suspend"):
             return None
@@ -152,12 +152,12 @@ def outcome_of(job: Object) -> str:
 
 
 def job_name(cron_job: Object, due: int) -> str:
-    """The name of the Job for a time."""
+    """Return the name of the Job for a time."""
     return f"{cron_job['metadata']['name']}-{due // 60}"
 
 
 def new_job(cron_job: Object, due: int) -> Object:
-    """The Job for a time."""
+    """Return the Job for a time."""
     template = deepcopy(cron_job["spec"]["jobTemplate"])
     metadata: dict[str, Any] = template.get("metadata") or {}
     zone = parse_cron(cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone") or "").zone
@@ -174,7 +174,7 @@ def new_job(cron_job: Object, due: int) -> Object:
 
 
 def _latest_due(cron_job: Object, schedule: Schedule, now: int) -> int | None:
-    """The latest time up to now for which no Job was started, if it is not longer ago than the deadline."""
+    """Return the latest time up to now for which no Job was started, if it is not longer ago than the deadline."""
     status = cron_job["status"]
     since = seconds(status.get("lastScheduleTime") or cron_job["metadata"]["creationTimestamp"])
     deadline = cron_job["spec"].get("startingDeadlineSeconds")

@@ -27,7 +27,7 @@ class Schedule:
     zone: tzinfo
 
     def next(self, after: int) -> int | None:
-        """The first time after ``after``.
+        """Return the first time after ``after``.
 
         >>> parse_cron("*/15 * * * *").next(0), parse_cron("0 6 * * mon").next(0)
         (900, 367200)
@@ -58,7 +58,8 @@ class Schedule:
 
 @lru_cache(maxsize=1024)
 def parse_cron(text: str, zone: str = "") -> Schedule:
-    """A schedule from its text; raises ``ScheduleError`` for one that is none or whose time zone is not known."""
+    """Return a schedule from its text; raises ``ScheduleError`` for one that is none or whose time zone is not
+    known."""
     fields = parse_schedule(text)
     return Schedule(fields, _zone(fields.zone or zone))
 

@@ -63,7 +63,7 @@ class Jobs(BuiltIn):
     indexes: ClassVar[Mapping[str, Mapping[str, Indexer]]] = {PODS: {CONTROLLER: by_controller}}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Counts the pods, decides whether the Job is over, makes or removes pods, and writes the status."""
+        """Count the pods, decides whether the Job is over, makes or removes pods, and writes the status."""
         try:
             job = await api.get(JOBS, request)
         except NotFound:
@@ -108,7 +108,7 @@ class Jobs(BuiltIn):
         return Result(requeue_after=count.wait) if count.wait is not None else None
 
     async def _manage(self, api: Api, count: Count, active: int, ready: int) -> tuple[int, int, ApiError | None]:
-        """Creates or deletes pods; returns how many are active and ready then, and what went wrong."""
+        """Create or delete pods; return how many are active and ready then, and what went wrong."""
         spec = count.spec
         wanted = 0
         if not spec.get("suspend"):
@@ -161,7 +161,7 @@ class Jobs(BuiltIn):
         return made, None
 
     async def _track(self, api: Api, count: Count, changed: bool) -> None:
-        """Records finished pods, removes their finalizers, and counts them."""
+        """Record finished pods, remove their finalizers, and count them."""
         job, status = count.job, count.status
         tracked = {uid_of(pod) for pod in count.pods if TRACKING in finalizers_of(pod)}
         changed |= settle_counts(status, tracked)
@@ -202,7 +202,7 @@ class Jobs(BuiltIn):
                 await _remove_finalizer(api, pod)
 
     async def _release_orphans(self, api: Api, request: Request) -> None:
-        """Removes the finalizers of the pods of a deleted Job."""
+        """Remove the finalizers of the pods of a deleted Job."""
         for pod in await api.list(PODS, namespace=request.namespace):
             owner = controller_of(pod) or {}
             if (owner.get("kind"), owner.get("name")) == ("Job", request.name) and TRACKING in finalizers_of(pod):
@@ -210,7 +210,7 @@ class Jobs(BuiltIn):
 
 
 async def _delete_pods(api: Api, pods: list[Object], *, keep_finalizer: bool) -> tuple[int, int, ApiError | None]:
-    """Deletes pods; returns how many went, how many of those were ready, and what went wrong."""
+    """Delete pods; return how many went, how many of those were ready, and what went wrong."""
     removed = ready = 0
     for pod in pods:
         was_ready = is_ready(pod)

@@ -66,12 +66,12 @@ class Count:
         return self.spec.get("completionMode") == "Indexed"
 
     def counts(self, pod: Object) -> bool:
-        """Reports whether a pod counts for this Job."""
+        """Report whether a pod counts for this Job."""
         index = index_of(pod)
         return not self.is_indexed or (index is not None and index < self.spec["completions"])
 
     def has_failed(self, pod: Object) -> bool:
-        """Reports whether a pod has failed."""
+        """Report whether a pod has failed."""
         if phase_of(pod) == "Failed":
             return True
         waits = self.spec.get("podReplacementPolicy") == "Failed" or self.spec.get("podFailurePolicy")
@@ -79,7 +79,7 @@ class Count:
 
 
 def count_pods(job: Object, pods: list[Object], now: str) -> Count:
-    """Counts the pods of a Job as they are."""
+    """Count the pods of a Job as they are."""
     count = Count(job, pods, now)
     status = count.status
     count.active = [pod for pod in pods if is_active(pod)]
@@ -102,7 +102,7 @@ def count_pods(job: Object, pods: list[Object], now: str) -> Count:
 
 
 def decide(count: Count) -> None:
-    """Finds out whether the Job is over."""
+    """Find out whether the Job is over."""
     spec, status, now = count.spec, count.status, count.now
     met, target = (
         find_condition(status.get("conditions"), "SuccessCriteriaMet"),
@@ -146,7 +146,7 @@ def _decide_indexed(count: Count) -> None:
 
 
 def note_finished(count: Count) -> tuple[list[Object], bool]:
-    """Records the uids of finished pods; returns the pods to release, and whether any is new."""
+    """Record the uids of finished pods; return the pods to release, and whether any is new."""
     release = []
     changed = False
     over = count.end is not None
@@ -171,7 +171,7 @@ def note_finished(count: Count) -> tuple[list[Object], bool]:
 
 
 def settle_counts(status: dict[str, Any], tracked: set[str]) -> bool:
-    """Adds recorded pods that have lost their finalizer to the counters."""
+    """Add recorded pods that have lost their finalizer to the counters."""
     uncounted = status["uncountedTerminatedPods"]
     changed = False
     for name in ("succeeded", "failed"):
@@ -187,7 +187,7 @@ def settle_counts(status: dict[str, Any], tracked: set[str]) -> bool:
 
 
 def set_indexes(count: Count) -> bool:
-    """Sets the completed indexes in the status; returns whether they changed."""
+    """Set the completed indexes in the status; return whether they changed."""
     new: dict[str, Any] = {"completedIndexes": format_indexes(count.done), "succeeded": len(count.done)}
     if count.spec.get("backoffLimitPerIndex") is not None:
         new["failedIndexes"] = format_indexes(count.lost)
@@ -202,7 +202,7 @@ def set_indexes(count: Count) -> bool:
 
 
 def set_numbers(status: dict[str, Any], active: int, ready: int, terminating: int) -> bool:
-    """Sets the numbers of active and ready pods in the status; returns whether they changed."""
+    """Set the numbers of active and ready pods in the status; return whether they changed."""
     old = status.get("active", 0), status.get("ready"), status.get("terminating")
     status.update(active=active, ready=ready, terminating=terminating)
     if not active:
@@ -211,7 +211,7 @@ def set_numbers(status: dict[str, Any], active: int, ready: int, terminating: in
 
 
 def set_suspended(count: Count) -> bool:
-    """Sets the condition ``Suspended``; returns whether it changed."""
+    """Set the condition ``Suspended``; return whether it changed."""
     status = count.status
     old = find_condition(status.get("conditions"), "Suspended")
     if count.spec.get("suspend"):
@@ -251,7 +251,7 @@ def surplus_of(count: Count, least: int) -> list[Object]:
 
 
 def new_job_condition(kind: str, reason: str, message: str, now: str) -> dict[str, Any]:
-    """A condition that became True just now."""
+    """Return a condition that became True just now."""
     return {
         "type": kind,
         "status": "True",

@@ -16,7 +16,7 @@ _LONGEST_PREFIX: Final = 58
 
 
 def parse_indexes(text: str, completions: int) -> set[int]:
-    """The indexes below ``completions`` that a text names.
+    """Return the indexes below ``completions`` that a text names.
 
     >>> sorted(parse_indexes("1,3-5,9", 5))
     [1, 3, 4]
@@ -29,7 +29,7 @@ def parse_indexes(text: str, completions: int) -> set[int]:
 
 
 def format_indexes(indexes: Iterable[int]) -> str:
-    """The shortest text that names indexes.
+    """Return the shortest text that names indexes.
 
     >>> format_indexes({1, 3, 4, 5, 7, 8})
     '1,3-5,7,8'
@@ -49,19 +49,19 @@ def format_indexes(indexes: Iterable[int]) -> str:
 
 
 def index_of(pod: Mapping[str, Any]) -> int | None:
-    """The index of a pod."""
+    """Return the index of a pod."""
     text = (pod["metadata"].get("annotations") or {}).get(INDEX, "")
     return int(text) if text.isdecimal() else None
 
 
 def failures_before(pod: Mapping[str, Any]) -> int:
-    """Returns how often the index of a pod had failed when the pod was made."""
+    """Return how often the index of a pod had failed when the pod was made."""
     text = (pod["metadata"].get("annotations") or {}).get(_FAILURES, "0")
     return int(text) if text.isdecimal() else 0
 
 
 def with_index(pod: Object, job: Object, index: int, failures: int | None) -> None:
-    """Assigns an index to a new pod."""
+    """Assign an index to a new pod."""
     metadata, spec = pod["metadata"], pod["spec"]
     metadata.setdefault("annotations", {})[INDEX] = str(index)
     metadata.setdefault("labels", {})[INDEX] = str(index)
@@ -77,7 +77,7 @@ def with_index(pod: Object, job: Object, index: int, failures: int | None) -> No
 
 
 def failed_indexes(job: Object, failed: Iterable[Object], done: set[int]) -> tuple[set[int], dict[int, int]]:
-    """The indexes that have failed for good, and how often each of the others has failed."""
+    """Return the indexes that have failed for good, and how often each of the others has failed."""
     spec = job["spec"]
     text = (job.get("status") or {}).get("failedIndexes") or ""
     lost = parse_indexes(text, spec["completions"]) - done

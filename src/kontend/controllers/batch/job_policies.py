@@ -16,7 +16,8 @@ _LONGEST_DELAY: Final = 600
 
 
 def failure_rule(job: Mapping[str, Any], pod: Mapping[str, Any]) -> tuple[int, Mapping[str, Any], str] | None:
-    """The first rule of the pod failure policy that a failed pod matches: its index, the rule, and what matched."""
+    """Return the first rule of the pod failure policy that a failed pod matches: its index, the rule, and what
+    matched."""
     policy = job["spec"].get("podFailurePolicy") or {}
     status = pod.get("status") or {}
     where = f"{pod['metadata'].get('namespace', '')}/{pod['metadata'].get('name', '')}"
@@ -36,7 +37,7 @@ def failure_rule(job: Mapping[str, Any], pod: Mapping[str, Any]) -> tuple[int, M
 
 
 def _exit_code(status: Mapping[str, Any], requirement: Mapping[str, Any]) -> tuple[str, int]:
-    """The container whose exit code matches, and the code."""
+    """Return the container whose exit code matches, and the code."""
     wanted, values = requirement.get("containerName"), requirement.get("values") or ()
     for container in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
         ended = (container.get("state") or {}).get("terminated")
@@ -48,13 +49,13 @@ def _exit_code(status: Mapping[str, Any], requirement: Mapping[str, Any]) -> tup
 
 
 def failure_action(job: Mapping[str, Any], pod: Mapping[str, Any]) -> str:
-    """Returns the action for a failed pod: ``Ignore``, ``FailIndex``, ``FailJob`` or ``Count``."""
+    """Return the action for a failed pod: ``Ignore``, ``FailIndex``, ``FailJob`` or ``Count``."""
     matched = failure_rule(job, pod)
     return matched[1]["action"] if matched is not None else "Count"
 
 
 def failed_job_message(job: Mapping[str, Any], failed: Iterable[Mapping[str, Any]]) -> str | None:
-    """Returns the reason why failed pods fail the whole Job, if they do."""
+    """Return the reason why failed pods fail the whole Job, if they do."""
     for pod in failed:
         matched = failure_rule(job, pod)
         if matched is not None and matched[1]["action"] == "FailJob":
@@ -64,7 +65,7 @@ def failed_job_message(job: Mapping[str, Any], failed: Iterable[Mapping[str, Any
 
 
 def matched_success_rule(rules: Iterable[tuple[set[int] | None, int | None]], succeeded: set[int]) -> str | None:
-    """Returns the first rule of the success policy that is met; a rule has indexes, a count, or both."""
+    """Return the first rule of the success policy that is met; a rule has indexes, a count, or both."""
     if not succeeded:
         return None
     for number, (indexes, count) in enumerate(rules):
@@ -78,7 +79,7 @@ def matched_success_rule(rules: Iterable[tuple[set[int] | None, int | None]], su
 
 
 def is_past_restart_limit(job: Object, pods: Iterable[Object]) -> bool:
-    """Reports whether containers that are restarted in place have failed too often."""
+    """Report whether containers that are restarted in place have failed too often."""
     if (job["spec"]["template"].get("spec") or {}).get("restartPolicy") != "OnFailure":
         return False
     restarts = 0
@@ -92,7 +93,7 @@ def is_past_restart_limit(job: Object, pods: Iterable[Object]) -> bool:
 
 
 def backoff_left(pods: Iterable[Object], failed: Iterable[Object], now: str) -> int:
-    """Returns how many seconds to wait before the next pod: longer with each failure since the last success."""
+    """Return how many seconds to wait before the next pod: longer with each failure since the last success."""
     succeeded = max((_finished_at(pod) for pod in pods if phase_of(pod) == "Succeeded"), default=-1)
     times = sorted(time for pod in failed if (time := _finished_at(pod)) > succeeded)
     if not times:
@@ -102,7 +103,7 @@ def backoff_left(pods: Iterable[Object], failed: Iterable[Object], now: str) -> 
 
 
 def _finished_at(pod: Mapping[str, Any]) -> int:
-    """Returns the time at which a pod finished, as exactly as its status has it."""
+    """Return the time at which a pod finished, as exactly as its status has it."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     ends = [
         seconds(time)

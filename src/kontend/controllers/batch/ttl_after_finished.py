@@ -20,7 +20,7 @@ class FinishedJobs(BuiltIn):
     kind = JOBS
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Deletes a finished Job, or comes back when it is time; reads the Job from the server before the delete."""
+        """Delete a finished Job, or comes back when it is time; reads the Job from the server before the delete."""
         for reader in (api, api.live):
             try:
                 job = await reader.get(JOBS, request)
@@ -39,7 +39,7 @@ class FinishedJobs(BuiltIn):
 
 
 def _time_left(job: dict[str, Any], now: str) -> int | None:
-    """Returns how many seconds a finished Job stays; None without a TTL, or before it has finished."""
+    """Return how many seconds a finished Job stays; None without a TTL, or before it has finished."""
     ttl = job["spec"].get("ttlSecondsAfterFinished")
     if ttl is None or is_deleting(job):
         return None

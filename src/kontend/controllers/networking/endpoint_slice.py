@@ -60,7 +60,7 @@ class EndpointSlices(BuiltIn):
     watches: ClassVar[Mapping[str, Mapper]] = {PODS: services_of, SLICES: _service_of}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Writes the slices of a service, as far as they changed."""
+        """Write the slices of a service, as far as they changed."""
         try:
             service = await api.get(SERVICES, request)
         except NotFound:
@@ -87,7 +87,7 @@ class EndpointSlices(BuiltIn):
         existing: list[Object],
         desired: dict[bytes, tuple[Ports, list[Endpoint]]],
     ) -> None:
-        """Fills existing slices, makes new ones, and deletes what is not needed."""
+        """Fill existing slices, make new ones, and delete what is not needed."""
         owned = [
             known_slice
             for known_slice in existing
@@ -139,7 +139,7 @@ class EndpointSlices(BuiltIn):
 def _desired(
     service: Object, pods: list[Object], nodes: Mapping[str, Object], family: str
 ) -> dict[bytes, tuple[Ports, list[Endpoint]]]:
-    """The endpoints of a service, by the ports that they are reached at."""
+    """Return the endpoints of a service, by the ports that they are reached at."""
     unready_too = bool(service["spec"].get("publishNotReadyAddresses"))
     desired: dict[bytes, tuple[Ports, list[Endpoint]]] = {}
     for pod in pods:
@@ -189,7 +189,7 @@ def _who(endpoint: Endpoint) -> str:
 
 
 def _fill(slices: list[Object], endpoints: list[Endpoint]) -> list[tuple[Object, list[Endpoint]]]:
-    """The content of existing slices: endpoints stay where they are, new ones go where there is room."""
+    """Return the content of existing slices: endpoints stay where they are, new ones go where there is room."""
     wanted = {_who(endpoint): endpoint for endpoint in endpoints}
     filled = []
     for slice_ in slices:

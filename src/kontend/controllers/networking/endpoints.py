@@ -48,7 +48,7 @@ class Endpoints(BuiltIn):
     watches: ClassVar[Mapping[str, Mapper]] = {PODS: services_of, ENDPOINTS: _service_of}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Writes the addresses behind a service, if they changed."""
+        """Write the addresses behind a service, if they changed."""
         existing = await self._existing(api, request)
         try:
             service = await api.get(SERVICES, request)
@@ -105,7 +105,7 @@ class Endpoints(BuiltIn):
                 raise
 
     async def _subsets(self, api: Api, service: Object) -> list[dict[str, Any]]:
-        """A subset for each pod and port."""
+        """Return a subset for each pod and port."""
         spec = service["spec"]
         family = (spec.get("ipFamilies") or ["IPv4"])[0]
         unready_too = bool(spec.get("publishNotReadyAddresses"))

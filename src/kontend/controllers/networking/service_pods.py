@@ -18,7 +18,7 @@ HEADLESS: Final = "service.kubernetes.io/headless"
 
 
 def services_of(pod: Object, cache: Cache) -> Iterator[Key]:
-    """The services that select a pod."""
+    """Yield the services that select a pod."""
     labels = labels_of(pod)
     for service in cache.list(SERVICES, namespace=pod["metadata"]["namespace"]):
         selector = (service.get("spec") or {}).get("selector")
@@ -27,37 +27,37 @@ def services_of(pod: Object, cache: Cache) -> Iterator[Key]:
 
 
 async def pods_behind(api: Api, pods: str, service: Object) -> list[Object]:
-    """The pods that a service selects and that have an address."""
+    """Return the pods that a service selects and that have an address."""
     selector: dict[str, str] = service["spec"]["selector"]
     selected = await api.list(pods, namespace=service["metadata"]["namespace"], labels=selector)
     return [pod for pod in selected if not is_finished(pod) and addresses_of(pod)]
 
 
 def addresses_of(pod: Mapping[str, Any]) -> list[str]:
-    """The addresses of a pod."""
+    """Return the addresses of a pod."""
     status = pod.get("status") or {}
     many = [address["ip"] for address in status.get("podIPs") or () if address.get("ip")]
     return many or [status["podIP"]] if many or status.get("podIP") else []
 
 
 def addresses_in(pod: Mapping[str, Any], family: str) -> list[str]:
-    """The addresses of a pod in a family, ``IPv4`` or ``IPv6``."""
+    """Return the addresses of a pod in a family, ``IPv4`` or ``IPv6``."""
     return [text for text in addresses_of(pod) if f"IPv{ip_address(text).version}" == family]
 
 
 def is_selected(service: Mapping[str, Any]) -> bool:
-    """Reports whether a service finds its endpoints by a selector."""
+    """Report whether a service finds its endpoints by a selector."""
     spec = service.get("spec") or {}
     return spec.get("type") != "ExternalName" and bool(spec.get("selector"))
 
 
 def is_headless(service: Mapping[str, Any]) -> bool:
-    """Reports whether a service has no address of its own."""
+    """Report whether a service has no address of its own."""
     return service["spec"].get("clusterIP") in (None, "", "None")
 
 
 def port_of(pod: Mapping[str, Any], service_port: Mapping[str, Any]) -> int | None:
-    """The number of a service's port on a pod; None when it is named and the pod has no port of that name."""
+    """Return the number of a service's port on a pod; None when it is named and the pod has no port of that name."""
     target = service_port.get("targetPort")
     if isinstance(target, int):
         return target
@@ -72,7 +72,7 @@ def port_of(pod: Mapping[str, Any], service_port: Mapping[str, Any]) -> int | No
 
 
 def hostname_of(pod: Mapping[str, Any], service: Mapping[str, Any]) -> str:
-    """The name under which a pod is found below a service, if any."""
+    """Return the name under which a pod is found below a service, if any."""
     spec = pod.get("spec") or {}
     return (
         str(spec["hostname"]) if spec.get("hostname") and spec.get("subdomain") == service["metadata"]["name"] else ""
@@ -80,6 +80,6 @@ def hostname_of(pod: Mapping[str, Any], service: Mapping[str, Any]) -> str:
 
 
 def reference_to(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """A reference to a pod."""
+    """Return a reference to a pod."""
     metadata = pod["metadata"]
     return {"kind": "Pod", "namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"]}

@@ -11,7 +11,7 @@ NO_EXECUTE: Final = "NoExecute"
 
 
 def selects(spec: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
-    """Reports whether a node has what the node selector and the required node affinity of a pod ask for."""
+    """Report whether a node has what the node selector and the required node affinity of a pod ask for."""
     labels = node["metadata"].get("labels") or {}
     if any(labels.get(name) != value for name, value in (spec.get("nodeSelector") or {}).items()):
         return False
@@ -58,7 +58,7 @@ def tolerates(
     node: Mapping[str, Any],
     effects: Iterable[str] = (NO_SCHEDULE, NO_EXECUTE),
 ) -> bool:
-    """Reports whether tolerations cover all taints of a node with these effects."""
+    """Report whether tolerations cover all taints of a node with these effects."""
     given, counted = list(tolerations), tuple(effects)
     taints = (node.get("spec") or {}).get("taints") or ()
     return all(
@@ -77,5 +77,5 @@ def _covers(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
 
 
 def fits(spec: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
-    """Reports whether a pod with this spec may be put on a node."""
+    """Report whether a pod with this spec may be put on a node."""
     return selects(spec, node) and tolerates(spec.get("tolerations") or (), node)

@@ -23,7 +23,7 @@ class NodeLifecycle(BuiltIn):
     kind = NODES
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Waits for the first report of a node, and gives up after a minute."""
+        """Wait for the first report of a node, and give up after a minute."""
         try:
             node = await api.get(NODES, request)
         except NotFound:

@@ -36,12 +36,12 @@ def _number(pod: Object, name: str) -> int:
 
 
 def has_script(pod: Object, *, jobs_end: bool = False) -> bool:
-    """Reports whether a pod says that its containers end, or is one of a Job and these end by themselves."""
+    """Report whether a pod says that its containers end, or is one of a Job and these end by themselves."""
     return any(_annotation(pod, name) for name in _SCRIPTED) or bool(_exit_code(pod, jobs_end=jobs_end))
 
 
 def _exit_code(pod: Object, *, jobs_end: bool) -> str:
-    """The code with which the containers end; empty where they do not."""
+    """Return the code with which the containers end; empty where they do not."""
     text = _annotation(pod, "exit-code")
     if text or not jobs_end:
         return "" if text == _NEVER else text
@@ -50,12 +50,13 @@ def _exit_code(pod: Object, *, jobs_end: bool) -> str:
 
 
 def becomes_ready(pod: Object) -> bool:
-    """Reports whether a pod is ready once it runs."""
+    """Report whether a pod is ready once it runs."""
     return _annotation(pod, "never-ready") != "true"
 
 
 def next_status(pod: Object, now: str, *, jobs_end: bool = False) -> tuple[dict[str, Any] | None, float | None]:
-    """The next part of the status of a running pod, and the seconds until there is more; None where there is none."""
+    """Return the next part of the status of a running pod, and the seconds until there is more; None where there is
+    none."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or []
     restarts = max((container_status.get("restartCount", 0) for container_status in statuses), default=0)
     waiting = any("waiting" in (container_status.get("state") or {}) for container_status in statuses)

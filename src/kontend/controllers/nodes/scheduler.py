@@ -31,7 +31,7 @@ def _node_of(pod: Object) -> Iterator[str]:
 
 
 def _waiting(_changed: Object, cache: Cache) -> Iterator[Key]:
-    """The pods that wait for a node: a node or a finished pod may have made room."""
+    """Yield the pods that wait for a node: a node or a finished pod may have made room."""
     for pod in cache.list(PODS, index=(_BY_NODE, "")):
         if _is_waiting(pod):
             yield key_of(pod)
@@ -105,7 +105,7 @@ class Scheduler(BuiltIn):
 
 
 def _choose(pod: Object, nodes: list[Object], others: list[Object]) -> str | None:
-    """The node for a pod."""
+    """Return the node for a pod."""
     on_node: dict[str, list[Object]] = {}
     for other in others:
         on_node.setdefault((other.get("spec") or {}).get("nodeName") or "", []).append(other)
@@ -126,7 +126,7 @@ def _tolerates_unschedulable(spec: Mapping[str, Any]) -> bool:
 
 
 def requests_of(pod: Mapping[str, Any]) -> dict[str, Quantity]:
-    """Returns the requests of a pod: the sum of its containers, or one init container where that is more."""
+    """Return the requests of a pod: the sum of its containers, or one init container where that is more."""
     spec = pod.get("spec") or {}
     total: dict[str, Quantity] = {}
     for container in spec.get("containers") or ():
@@ -140,7 +140,7 @@ def requests_of(pod: Mapping[str, Any]) -> dict[str, Quantity]:
 
 
 def _has_room(pod: Object, node: Object, placed: list[Object]) -> bool:
-    """Reports whether a node has room for a pod; a node without declared resources has enough."""
+    """Report whether a node has room for a pod; a node without declared resources has enough."""
     allocatable = (node.get("status") or {}).get("allocatable") or {}
     if "pods" in allocatable and parse(str(len(placed) + 1)) > parse(str(allocatable["pods"])):
         return False

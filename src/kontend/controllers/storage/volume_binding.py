@@ -29,7 +29,7 @@ _OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 def _waiting_claims(volume: Object, cache: Cache) -> Iterator[Key]:
-    """The claim of a volume, and those that may want it."""
+    """Yield the claim of a volume, and those that may want it."""
     reference = (volume.get("spec") or {}).get("claimRef")
     if reference:
         yield Key(reference.get("namespace", ""), reference.get("name", ""))
@@ -40,7 +40,7 @@ def _waiting_claims(volume: Object, cache: Cache) -> Iterator[Key]:
 
 
 def _volumes_of(claim: Object, cache: Cache) -> Iterator[Key]:
-    """The volumes that name a claim."""
+    """Yield the volumes that name a claim."""
     key = key_of(claim)
     for volume in cache.list(VOLUMES):
         reference = (volume.get("spec") or {}).get("claimRef") or {}
@@ -56,7 +56,7 @@ class VolumeClaims(BuiltIn):
     watches: ClassVar[Mapping[str, Mapper]] = {VOLUMES: _waiting_claims}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Finds a volume for a claim, or updates the claim from its volume."""
+        """Find a volume for a claim, or updates the claim from its volume."""
         try:
             claim = await api.get(CLAIMS, request)
         except NotFound:
@@ -96,7 +96,7 @@ class VolumeClaims(BuiltIn):
         return min(chosen or good, key=lambda volume: (_capacity(volume), volume["metadata"]["name"]), default=None)
 
     async def _waits_for_pod(self, api: Api, claim: Object) -> bool:
-        """Reports whether the class delays binding until the first pod has a node."""
+        """Report whether the class delays binding until the first pod has a node."""
         name = class_of(claim)
         if not name:
             return False
@@ -115,7 +115,7 @@ class Volumes(BuiltIn):
     watches: ClassVar[Mapping[str, Mapper]] = {CLAIMS: _volumes_of}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Sets the phase of a volume: available, bound, released or failed."""
+        """Set the phase of a volume: available, bound, released or failed."""
         try:
             volume = await api.get(VOLUMES, request)
         except NotFound:
@@ -156,13 +156,13 @@ class Volumes(BuiltIn):
 
 
 def class_of(obj: Mapping[str, Any]) -> str:
-    """The storage class of a claim or a volume."""
+    """Return the storage class of a claim or a volume."""
     annotations = obj["metadata"].get("annotations") or {}
     return str(annotations.get(_OLD_CLASS) or obj["spec"].get("storageClassName") or "")
 
 
 def is_bound_to(volume: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
-    """Reports whether a volume names a claim; a user may name it without a uid, to keep the volume for it."""
+    """Report whether a volume names a claim; a user may name it without a uid, to keep the volume for it."""
     reference = volume["spec"].get("claimRef") or {}
     metadata = claim["metadata"]
     named = (reference.get("name"), reference.get("namespace")) == (metadata["name"], metadata["namespace"])
@@ -174,7 +174,7 @@ def _capacity(volume: Mapping[str, Any]) -> Quantity:
 
 
 def _satisfies(volume: Object, claim: Object) -> bool:
-    """Reports whether a volume is large enough, of the right class and mode, and may be used as asked."""
+    """Report whether a volume is large enough, of the right class and mode, and may be used as asked."""
     wanted, spec = claim["spec"], volume["spec"]
     request = parse(str(((wanted.get("resources") or {}).get("requests") or {}).get("storage") or "0"))
     modes = set(wanted.get("accessModes") or ()) <= set(spec.get("accessModes") or ())
@@ -197,7 +197,7 @@ def _is_good(volume: Object, claim: Object, *, waits: bool) -> bool:
 
 
 async def _bind(api: Api, volume: Object, claim: Object) -> None:
-    """Writes both sides of a binding, as far as they are not written yet."""
+    """Write both sides of a binding, as far as they are not written yet."""
     metadata = claim["metadata"]
     if (volume["spec"].get("claimRef") or {}).get("uid") != uid_of(claim):
         if not volume["spec"].get("claimRef"):

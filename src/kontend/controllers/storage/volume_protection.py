@@ -24,7 +24,7 @@ VOLUME_FINALIZER: Final = "kubernetes.io/pv-protection"
 
 
 def claims_of(pod: Object) -> Iterator[str]:
-    """The names of the claims that a pod uses."""
+    """Yield the names of the claims that a pod uses."""
     for volume in (pod.get("spec") or {}).get("volumes") or ():
         if volume.get("persistentVolumeClaim"):
             yield volume["persistentVolumeClaim"]["claimName"]
@@ -45,7 +45,7 @@ class ClaimProtection(BuiltIn):
     watches: ClassVar[Mapping[str, Mapper]] = {PODS: _claims_of_pod}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Takes the finalizer off a claim that is deleted and not in use, or puts it on where it is missing."""
+        """Take the finalizer off a claim that is deleted and not in use, or puts it on where it is missing."""
         try:
             claim = await api.get(CLAIMS, request)
         except NotFound:
@@ -61,7 +61,7 @@ class ClaimProtection(BuiltIn):
         return None
 
     async def _is_used(self, api: Api, request: Request) -> bool:
-        """Reports whether a pod on a node uses the claim; reads the server, as a cache may lack the newest pod."""
+        """Report whether a pod on a node uses the claim; reads the server, as a cache may lack the newest pod."""
         for pod in await api.live.list(PODS, namespace=request.namespace):
             on_node = bool((pod.get("spec") or {}).get("nodeName"))
             if request.name in claims_of(pod) and on_node and not is_finished(pod):
@@ -76,7 +76,7 @@ class VolumeProtection(BuiltIn):
     kind = VOLUMES
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Takes the finalizer off a volume that is deleted and not bound, or puts it on where it is missing."""
+        """Take the finalizer off a volume that is deleted and not bound, or puts it on where it is missing."""
         try:
             volume = await api.get(VOLUMES, request)
         except NotFound:

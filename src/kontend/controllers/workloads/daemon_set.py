@@ -81,7 +81,7 @@ class Daemons:
         return [node for node in self.nodes if self.fit(node)[0]]
 
     def fit(self, node: Object) -> tuple[bool, bool]:
-        """Reports whether a pod should be on a node, and whether one that is there may stay."""
+        """Report whether a pod should be on a node, and whether one that is there may stay."""
         spec = self.spec["template"].get("spec") or {}
         named = spec.get("nodeName")
         if (named and named != node["metadata"]["name"]) or not selects(spec, node):
@@ -92,14 +92,14 @@ class Daemons:
         return False, tolerates(tolerations, node, [NO_EXECUTE])
 
     def is_updated(self, pod: Object) -> bool:
-        """Reports whether a pod is of the newest revision."""
+        """Report whether a pod is of the newest revision."""
         labels = labels_of(pod)
         generation = (self.daemon_set["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION)
         same = generation is not None and labels.get(_GENERATION_LABEL) == generation
         return labels.get(HASH_LABEL) == self.hash or same
 
     def is_available(self, pod: Object) -> bool:
-        """Reports whether a pod is available."""
+        """Report whether a pod is available."""
         return is_available(pod, self.spec.get("minReadySeconds") or 0, self.now)
 
     @property
@@ -112,7 +112,7 @@ class Daemons:
         return surge, missing if surge or missing else 1
 
     def on_node(self, name: str) -> list[Object]:
-        """The pods for a node, the one that counts first."""
+        """Return the pods for a node, the one that counts first."""
         pods = self.pods.get(name) or []
         return sorted(
             pods,
@@ -134,7 +134,7 @@ class DaemonSets(BuiltIn):
     indexes: ClassVar[Mapping[str, Mapping[str, Indexer]]] = {PODS: {CONTROLLER: by_controller}}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Makes and removes pods, takes a step of an update, and writes the status."""
+        """Make and remove pods, take a step of an update, and write the status."""
         try:
             daemon_set = await api.get(DAEMON_SETS, request)
         except NotFound:
@@ -175,7 +175,7 @@ class DaemonSets(BuiltIn):
         return Daemons(daemon_set, word, nodes, pods, api.now())
 
     async def _revisions(self, api: Api, daemon_set: Object) -> tuple[Object, list[Object]]:
-        """The revision of the template, made if it is not there, and all others."""
+        """Return the revision of the template, made if it is not there, and all others."""
         revisions = await revisions_of(api, daemon_set)
         wanted = new_revision(daemon_set, 1)
         current = [revision for revision in revisions if revision.get("data") == wanted["data"]]
@@ -226,7 +226,7 @@ class DaemonSets(BuiltIn):
 
 
 def node_for(pod: Mapping[str, Any]) -> str:
-    """The node that a pod is on, or should be."""
+    """Return the node that a pod is on, or should be."""
     spec = pod.get("spec") or {}
     if spec.get("nodeName"):
         return str(spec["nodeName"])
@@ -240,7 +240,7 @@ def node_for(pod: Mapping[str, Any]) -> str:
 
 
 def _with_tolerations(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The tolerations of a daemon: its own, and those that all daemons have."""
+    """Return the tolerations of a daemon: its own, and those that all daemons have."""
     named = [*_TOLERATED, *([("network-unavailable", "NoSchedule")] if spec.get("hostNetwork") else [])]
     tolerations = [dict(toleration) for toleration in spec.get("tolerations") or ()]
     for key, effect in named:
@@ -251,7 +251,7 @@ def _with_tolerations(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _new_pod(daemons: Daemons, node: str) -> Object:
-    """A pod for a node."""
+    """Return a pod for a node."""
     pod = pod_from(daemons.spec["template"], daemons.daemon_set)
     labels, spec = pod["metadata"].setdefault("labels", {}), pod["spec"]
     generation = (daemons.daemon_set["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION)
@@ -304,7 +304,7 @@ def _age(pod: Object, now: str) -> int:
 
 
 def _too_many(daemons: Daemons, running: list[Object]) -> list[Object]:
-    """Returns the surplus pods of a node during an update: all but one old and one new pod, then the old one."""
+    """Return the surplus pods of a node during an update: all but one old and one new pod, then the old one."""
     new = [pod for pod in running if daemons.is_updated(pod)]
     old = [pod for pod in running if not daemons.is_updated(pod)]
     gone = [*new[1:], *old[1:]]
@@ -314,7 +314,7 @@ def _too_many(daemons: Daemons, running: list[Object]) -> list[Object]:
 
 
 def _update(daemons: Daemons) -> tuple[list[str], list[Object]]:
-    """The next pods to replace: nodes that get a second pod, and pods that go."""
+    """Return the next pods to replace: nodes that get a second pod, and pods that go."""
     surge, missing = daemons.budget
     names = dict.fromkeys([*daemons.pods, *(node["metadata"]["name"] for node in daemons.wanted)])
     broken: list[Object] = []
@@ -347,7 +347,7 @@ async def _delete(api: Api, pod: Object) -> None:
 
 
 async def _forget(api: Api, daemons: Daemons, old: list[Object]) -> None:
-    """Deletes the oldest revisions that no pod uses, down to the limit."""
+    """Delete the oldest revisions that no pod uses, down to the limit."""
     used = {labels_of(pod).get(HASH_LABEL) for pods in daemons.pods.values() for pod in pods}
     surplus = len(old) - daemons.spec.get("revisionHistoryLimit", 10)
     for revision in [revision for revision in old if labels_of(revision).get(HASH_LABEL) not in used][

@@ -61,7 +61,7 @@ DEPLOYMENTS: Final = "Deployment.apps/v1"
 
 
 def _deployments_of(replica_set: Object, cache: Cache) -> Iterator[Key]:
-    """The Deployments that would adopt a ReplicaSet."""
+    """Yield the Deployments that would adopt a ReplicaSet."""
     if controller_of(replica_set) is not None:
         return
     labels = replica_set["metadata"].get("labels") or {}
@@ -71,7 +71,7 @@ def _deployments_of(replica_set: Object, cache: Cache) -> Iterator[Key]:
 
 
 def _deployment_of_pod(pod: Object, cache: Cache) -> Iterator[Key]:
-    """The Deployment that waits for a pod to be gone before it makes new ones."""
+    """Yield the Deployment that waits for a pod to be gone before it makes new ones."""
     owner = controller_of(pod)
     if owner is None or owner.get("kind") != "ReplicaSet":
         return
@@ -96,7 +96,7 @@ class Deployments(BuiltIn):
     watches: ClassVar[Mapping[str, Mapper]] = {REPLICA_SETS: _deployments_of, PODS: _deployment_of_pod}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Takes the next step of a rollout."""
+        """Take the next step of a rollout."""
         try:
             deployment = await api.get(DEPLOYMENTS, request)
         except NotFound:
@@ -125,7 +125,7 @@ class Deployments(BuiltIn):
     # The new ReplicaSet
 
     async def _rollout(self, api: Api, deployment: Object, sets: list[Object], *, create: bool) -> Rollout:
-        """Finds or makes the new ReplicaSet, and sets its revision."""
+        """Find or make the new ReplicaSet, and set its revision."""
         new = find_new(deployment, sets)
         old = [replica_set for replica_set in by_age(sets) if new is None or uid_of(replica_set) != uid_of(new)]
         rollout = Rollout(deployment, new, old)
@@ -272,7 +272,7 @@ class Deployments(BuiltIn):
         return any((controller_of(pod) or {}).get("uid") in old and not is_finished(pod) for pod in pods)
 
     async def _clean_up(self, api: Api, rollout: Rollout) -> None:
-        """Deletes old ReplicaSets beyond the history limit."""
+        """Delete old ReplicaSets beyond the history limit."""
         limit = rollout.deployment["spec"].get("revisionHistoryLimit", UNLIMITED)
         if limit == UNLIMITED:
             return
@@ -289,7 +289,7 @@ class Deployments(BuiltIn):
                 continue
 
     async def _roll_back(self, api: Api, deployment: Object, sets: list[Object]) -> None:
-        """Puts back the template of an earlier revision, as an old annotation asks for."""
+        """Put back the template of an earlier revision, as an old annotation asks for."""
         rollout = await self._rollout(api, deployment, sets, create=True)
         revision = number_in(deployment, ROLLBACK) or 0
         if not revision:
@@ -319,7 +319,7 @@ class Deployments(BuiltIn):
         await api.status.update(deployment)
 
     async def _finish(self, api: Api, rollout: Rollout) -> Result | None:
-        """Writes the status of the rollout."""
+        """Write the status of the rollout."""
         deployment, now = rollout.deployment, api.now()
         status = status_of(rollout, now)
         set_progress(rollout, status, now)

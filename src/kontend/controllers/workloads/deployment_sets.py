@@ -32,27 +32,27 @@ UNLIMITED: Final = 2**31 - 1
 
 
 def replicas_of(obj: Mapping[str, Any]) -> int:
-    """Returns how many pods an object asks for."""
+    """Return how many pods an object asks for."""
     return int((obj.get("spec") or {}).get("replicas") or 0)
 
 
 def wanted(sets: Iterable[Object]) -> int:
-    """Returns how many pods ReplicaSets ask for together."""
+    """Return how many pods ReplicaSets ask for together."""
     return sum(replicas_of(replica_set) for replica_set in sets)
 
 
 def counted(sets: Iterable[Object], name: str) -> int:
-    """The sum of a number in the status of ReplicaSets."""
+    """Return the sum of a number in the status of ReplicaSets."""
     return sum((replica_set.get("status") or {}).get(name) or 0 for replica_set in sets)
 
 
 def annotations_of(obj: Mapping[str, Any]) -> dict[str, str]:
-    """The annotations of an object."""
+    """Return the annotations of an object."""
     return dict((obj.get("metadata") or {}).get("annotations") or {})
 
 
 def number_in(obj: Mapping[str, Any], annotation: str) -> int | None:
-    """The number in an annotation, if there is one."""
+    """Return the number in an annotation, if there is one."""
     text = annotations_of(obj).get(annotation, "")
     return int(text) if text.isdecimal() else None
 
@@ -69,12 +69,12 @@ def by_age(sets: Iterable[Object]) -> list[Object]:
 
 
 def is_rolling(deployment: Mapping[str, Any]) -> bool:
-    """Reports whether pods are replaced a few at a time."""
+    """Report whether pods are replaced a few at a time."""
     return (deployment["spec"].get("strategy") or {}).get("type") == "RollingUpdate"
 
 
 def _budget(deployment: Mapping[str, Any]) -> tuple[int, int]:
-    """Returns ``maxSurge`` and ``maxUnavailable`` as numbers of pods."""
+    """Return ``maxSurge`` and ``maxUnavailable`` as numbers of pods."""
     if not is_rolling(deployment):
         return 0, 0
     rolling = deployment["spec"]["strategy"].get("rollingUpdate") or {}
@@ -84,17 +84,17 @@ def _budget(deployment: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def max_surge(deployment: Mapping[str, Any]) -> int:
-    """Returns ``maxSurge`` as a number of pods."""
+    """Return ``maxSurge`` as a number of pods."""
     return _budget(deployment)[0]
 
 
 def max_unavailable(deployment: Mapping[str, Any]) -> int:
-    """Returns ``maxUnavailable`` as a number of pods."""
+    """Return ``maxUnavailable`` as a number of pods."""
     return min(_budget(deployment)[1], replicas_of(deployment))
 
 
 def template_without_hash(template: Mapping[str, Any]) -> dict[str, Any]:
-    """A template as the user wrote it."""
+    """Return a template as the user wrote it."""
     plain = deepcopy(dict(template))
     labels = (plain.get("metadata") or {}).get("labels") or {}
     labels.pop(HASH_LABEL, None)
@@ -102,13 +102,13 @@ def template_without_hash(template: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_new(deployment: Object, sets: Iterable[Object]) -> Object | None:
-    """The ReplicaSet whose template is that of the Deployment."""
+    """Return the ReplicaSet whose template is that of the Deployment."""
     template = template_without_hash(deployment["spec"]["template"])
     return next((e for e in by_age(sets) if template_without_hash(e["spec"]["template"]) == template), None)
 
 
 def new_size(deployment: Object, sets: Iterable[Object], new: Object) -> int:
-    """Returns the size that the new ReplicaSet may have now."""
+    """Return the size that the new ReplicaSet may have now."""
     if not is_rolling(deployment):
         return replicas_of(deployment)
     room = replicas_of(deployment) + max_surge(deployment) - wanted(sets)
@@ -118,7 +118,7 @@ def new_size(deployment: Object, sets: Iterable[Object], new: Object) -> int:
 
 
 def make_new(deployment: Object) -> Object:
-    """A ReplicaSet for the template of a Deployment, still without a size."""
+    """Return a ReplicaSet for the template of a Deployment, still without a size."""
     spec, metadata = deployment["spec"], deployment["metadata"]
     word = template_hash(spec["template"], (deployment.get("status") or {}).get("collisionCount"))
     template = deepcopy(spec["template"])
@@ -154,7 +154,7 @@ def set_sizes(deployment: Object, replica_set: Object) -> bool:
 
 
 def annotate_new(deployment: Object, new: Object, revision: int, *, exists: bool) -> bool:
-    """Copies annotations to the new ReplicaSet and sets its revision; returns whether anything changed."""
+    """Copy annotations to the new ReplicaSet and set its revision; return whether anything changed."""
     old = annotations_of(new)
     copied = {name: value for name, value in annotations_of(deployment).items() if name not in _NOT_COPIED}
     annotations = {**old, **copied}
@@ -173,7 +173,7 @@ def annotate_new(deployment: Object, new: Object, revision: int, *, exists: bool
 
 
 def _longer_history(history: str, revision: str) -> str:
-    """The revisions that a ReplicaSet had, oldest first, as many as there is room for."""
+    """Return the revisions that a ReplicaSet had, oldest first, as many as there is room for."""
     revisions = [*filter(None, history.split(",")), revision]
     while len(",".join(revisions)) > _LONGEST_HISTORY:
         del revisions[0]

@@ -44,13 +44,13 @@ class Rollout:
 
 
 def was_scaled(rollout: Rollout) -> bool:
-    """Reports whether the Deployment was scaled since its ReplicaSets were."""
+    """Report whether the Deployment was scaled since its ReplicaSets were."""
     desired = [number_in(replica_set, DESIRED) for replica_set in rollout.every if replicas_of(replica_set)]
     return any(replica_set is not None and replica_set != rollout.size for replica_set in desired)
 
 
 def is_saturated(rollout: Rollout) -> bool:
-    """Reports whether the new ReplicaSet has all pods, and all of them are available."""
+    """Report whether the new ReplicaSet has all pods, and all of them are available."""
     new = rollout.new
     if new is None:
         return False
@@ -58,7 +58,7 @@ def is_saturated(rollout: Rollout) -> bool:
 
 
 def has_deadline(deployment: Object) -> bool:
-    """Reports whether a rollout may be called stuck."""
+    """Report whether a rollout may be called stuck."""
     return bool(deployment["spec"].get("progressDeadlineSeconds", UNLIMITED) != UNLIMITED)
 
 
@@ -71,7 +71,7 @@ def set_revision(deployment: Object, revision: str) -> bool:
 
 
 def set_progressing(deployment: Object, status: str, reason: str, message: str, now: str) -> None:
-    """Sets the condition ``Progressing``."""
+    """Set the condition ``Progressing``."""
     put_condition(deployment.setdefault("status", {}), _condition("Progressing", status, reason, message, now))
 
 
@@ -80,7 +80,7 @@ def _condition(kind: str, status: str, reason: str, message: str, now: str) -> d
 
 
 def status_of(rollout: Rollout, now: str) -> dict[str, Any]:
-    """Returns the status, summed over the ReplicaSets."""
+    """Return the status, summed over the ReplicaSets."""
     deployment, every = rollout.deployment, rollout.every
     old = deployment.get("status") or {}
     available = counted(every, "availableReplicas")
@@ -110,7 +110,7 @@ def status_of(rollout: Rollout, now: str) -> dict[str, Any]:
 
 
 def is_complete(deployment: Object, status: Mapping[str, Any]) -> bool:
-    """Reports whether a rollout is done."""
+    """Report whether a rollout is done."""
     size = replicas_of(deployment)
     counts = (status.get(name, 0) for name in ("updatedReplicas", "replicas", "availableReplicas"))
     generation = deployment["metadata"].get("generation", 0)
@@ -126,7 +126,7 @@ def _gets_on(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
 
 
 def set_progress(rollout: Rollout, status: dict[str, Any], now: str) -> None:
-    """Sets the condition ``Progressing``: the rollout is complete, makes progress, or is stuck."""
+    """Set the condition ``Progressing``: the rollout is complete, makes progress, or is stuck."""
     deployment = rollout.deployment
     if not has_deadline(deployment):
         remove_condition(status, "Progressing")
@@ -162,7 +162,7 @@ def _is_stuck(deployment: Object, status: dict[str, Any], now: str) -> bool:
 
 
 def next_look(deployment: Object, status: dict[str, Any], now: str) -> Result | None:
-    """Returns the seconds until the next check for a stuck rollout."""
+    """Return the seconds until the next check for a stuck rollout."""
     known = find_condition(status.get("conditions"), "Progressing")
     if not has_deadline(deployment) or known is None or known["reason"] == "ProgressDeadlineExceeded":
         return None

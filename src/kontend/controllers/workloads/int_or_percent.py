@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def scaled(value: int | str | None, total: int, *, up: bool) -> int:
-    """A number, or a share of ``total`` rounded up or down.
+    """Return a number, or a share of ``total`` rounded up or down.
 
     >>> scaled(3, 10, up=True), scaled("25%", 10, up=True), scaled("25%", 10, up=False)
     (3, 3, 2)

@@ -29,7 +29,7 @@ _ESCAPED: Final = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 
 
 def safe_encode(text: str) -> str:
-    """Encodes a number without vowels, so that it never spells a word.
+    """Encode a number without vowels, so that it never spells a word.
 
     >>> safe_encode("2874617930")
     '6dc8b5cf74'
@@ -38,7 +38,7 @@ def safe_encode(text: str) -> str:
 
 
 def fnv32(data: bytes) -> int:
-    """The FNV-1 hash."""
+    """Return the FNV-1 hash."""
     value = 0x811C9DC5
     for byte in data:
         value = (value * 0x01000193 & 0xFFFFFFFF) ^ byte
@@ -46,12 +46,12 @@ def fnv32(data: bytes) -> int:
 
 
 def template_patch(owner: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the data of a revision: a patch that restores the template."""
+    """Return the data of a revision: a patch that restores the template."""
     return {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
 
 
 def revision_hash(data: Mapping[str, Any], collisions: int) -> str:
-    """The hash in the name of a revision."""
+    """Return the hash in the name of a revision."""
     text = orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
     for plain, escaped in _ESCAPED:
         text = text.replace(plain, escaped)
@@ -59,7 +59,7 @@ def revision_hash(data: Mapping[str, Any], collisions: int) -> str:
 
 
 def template_of(revision: Mapping[str, Any]) -> dict[str, Any]:
-    """The template that a revision stores."""
+    """Return the template that a revision stores."""
     template = deepcopy(revision["data"]["spec"]["template"])
     template.pop("$patch", None)
     return dict(template)
@@ -76,7 +76,7 @@ def in_order(revisions: Sequence[Object]) -> list[Object]:
 
 
 async def revisions_of(api: Api, owner: Object) -> list[Object]:
-    """The revisions of an object, oldest first; those without a controller are adopted."""
+    """Return the revisions of an object, oldest first; those without a controller are adopted."""
     selector = selector_from_json(owner["spec"]["selector"])
     existing = await api.list(REVISIONS, namespace=owner["metadata"]["namespace"])
     mine = [
@@ -89,7 +89,7 @@ async def revisions_of(api: Api, owner: Object) -> list[Object]:
 
 
 def new_revision(owner: Object, number: int) -> Object:
-    """A revision of the template as it is now, not named yet."""
+    """Return a revision of the template as it is now, not named yet."""
     metadata: dict[str, Any] = {
         "namespace": owner["metadata"]["namespace"],
         "labels": dict((owner["spec"]["template"].get("metadata") or {}).get("labels") or {}),
@@ -108,7 +108,7 @@ def new_revision(owner: Object, number: int) -> Object:
 
 
 async def store_revision(api: Api, owner: Object, revision: Object, collisions: int) -> tuple[Object, int]:
-    """Creates a revision under the name of its hash; returns it, and how many names were taken by others."""
+    """Create a revision under the name of its hash; return it, and how many names were taken by others."""
     first = revision_hash(revision["data"], collisions)
     while True:
         name = f"{owner['metadata']['name']}-{revision_hash(revision['data'], collisions)}"

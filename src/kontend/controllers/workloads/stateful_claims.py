@@ -33,7 +33,7 @@ class Claims:
         self._goes_when_deleted = policy.get("whenDeleted") == "Delete"
 
     def _wanted(self, pod: Object) -> list[Object]:
-        """The claims that a pod needs."""
+        """Return the claims that a pod needs."""
         labels = self._set["spec"]["selector"].get("matchLabels") or {}
         wanted = []
         for template in self._set["spec"].get("volumeClaimTemplates") or ():
@@ -54,7 +54,7 @@ class Claims:
             return None
 
     async def create_missing(self, pod: Object) -> None:
-        """Makes the claims that a pod needs and does not have."""
+        """Make the claims that a pod needs and does not have."""
         for claim in self._wanted(pod):
             name = claim["metadata"]["name"]
             existing = await self._find(name)
@@ -64,7 +64,7 @@ class Claims:
                 raise Conflict(f"pvc {name} is being deleted")
 
     async def are_stale(self, pod: Object) -> bool:
-        """Reports whether a claim still belongs to an earlier pod of the same name, and will go with it."""
+        """Report whether a claim still belongs to an earlier pod of the same name, and will go with it."""
         if not self._goes_when_scaled:
             return False
         for claim in self._wanted(pod):
@@ -74,7 +74,7 @@ class Claims:
         return False
 
     async def follow_policy(self, pod: Object) -> None:
-        """Gives the claims of a pod the owners that the policy asks for."""
+        """Give the claims of a pod the owners that the policy asks for."""
         for wanted in self._wanted(pod):
             claim = await self._find(wanted["metadata"]["name"])
             if claim is None or _is_stale(claim, self._set) or _is_stale(claim, pod):
@@ -85,7 +85,7 @@ class Claims:
                 await self._api.update(claim)
 
     def _owners(self, claim: Object, pod: Object) -> list[dict[str, Any]]:
-        """The owners that a claim should have."""
+        """Return the owners that a claim should have."""
         own = (self._set, pod)
         others = [
             reference for reference in owner_references(claim) if not any(_names(reference, owner) for owner in own)
@@ -118,7 +118,7 @@ def _names(reference: Mapping[str, Any], owner: Object) -> bool:
 
 
 def _is_stale(claim: Object, owner: Object) -> bool:
-    """Reports whether a claim is owned by a deleted object of the same name."""
+    """Report whether a claim is owned by a deleted object of the same name."""
     return any(
         _names(reference, owner) and reference.get("uid") != uid_of(owner) for reference in owner_references(claim)
     )

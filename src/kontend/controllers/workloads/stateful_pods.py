@@ -17,7 +17,7 @@ _NUMBERED: Final = re.compile(r"(.*)-([0-9]+)")
 
 
 def parent_and_ordinal(pod: Mapping[str, Any]) -> tuple[str, int]:
-    """The name before the number of a pod, and the number.
+    """Return the name before the number of a pod, and the number.
 
     >>> parent_and_ordinal({"metadata": {"name": "web-2"}}), parent_and_ordinal({"metadata": {"name": "web"}})
     (('web', 2), ('', -1))
@@ -30,29 +30,29 @@ def parent_and_ordinal(pod: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def ordinal_of(pod: Mapping[str, Any]) -> int:
-    """The number of a pod; -1 when it has none."""
+    """Return the number of a pod; -1 when it has none."""
     return parent_and_ordinal(pod)[1]
 
 
 def is_member(stateful_set: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
-    """Reports whether a pod has a name of this StatefulSet."""
+    """Report whether a pod has a name of this StatefulSet."""
     return parent_and_ordinal(pod)[0] == str(stateful_set["metadata"]["name"])
 
 
 def ordinals(stateful_set: Mapping[str, Any]) -> range:
-    """Returns the ordinals that pods should have."""
+    """Return the ordinals that pods should have."""
     spec = stateful_set["spec"]
     start = int((spec.get("ordinals") or {}).get("start") or 0)
     return range(start, start + int(spec.get("replicas", 1)))
 
 
 def claim_name(stateful_set: Mapping[str, Any], template: Mapping[str, Any], ordinal: int) -> str:
-    """The name of a pod's claim to a volume."""
+    """Return the name of a pod's claim to a volume."""
     return f"{template['metadata']['name']}-{stateful_set['metadata']['name']}-{ordinal}"
 
 
 def new_pod(stateful_set: Object, template: Mapping[str, Any], revision: str, ordinal: int) -> Object:
-    """Returns a new pod for an ordinal."""
+    """Return a new pod for an ordinal."""
     pod = pod_from(template, stateful_set)
     metadata = pod["metadata"]
     metadata["name"] = f"{stateful_set['metadata']['name']}-{ordinal}"
@@ -67,14 +67,14 @@ def new_pod(stateful_set: Object, template: Mapping[str, Any], revision: str, or
 
 
 def has_identity(stateful_set: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
-    """Reports whether a pod has the name and the labels of its ordinal."""
+    """Report whether a pod has the name and the labels of its ordinal."""
     parent, ordinal = parent_and_ordinal(pod)
     name = pod["metadata"]["name"]
     return ordinal >= 0 and parent == stateful_set["metadata"]["name"] and labels_of(pod).get(_NAME_LABEL) == name
 
 
 def set_identity(stateful_set: Mapping[str, Any], pod: Object) -> None:
-    """Gives a pod its labels."""
+    """Give a pod its labels."""
     metadata = pod["metadata"]
     labels = metadata.setdefault("labels", {})
     labels[_NAME_LABEL] = metadata["name"]
@@ -83,7 +83,7 @@ def set_identity(stateful_set: Mapping[str, Any], pod: Object) -> None:
 
 
 def has_storage(stateful_set: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
-    """Reports whether a pod uses its own volumes."""
+    """Report whether a pod uses its own volumes."""
     volumes = {volume["name"]: volume for volume in (pod.get("spec") or {}).get("volumes") or ()}
     ordinal = ordinal_of(pod)
     return all(

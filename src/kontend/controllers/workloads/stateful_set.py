@@ -83,7 +83,7 @@ class Rollout:
         return bool(self.stateful_set["spec"].get("podManagementPolicy") != "Parallel")
 
     def is_unavailable(self, pod: Object) -> bool:
-        """Reports whether a pod is not available."""
+        """Report whether a pod is not available."""
         return not is_available(pod, self.min_ready, self.now) or is_deleting(pod)
 
     @property
@@ -93,7 +93,7 @@ class Rollout:
         return next((pod for pod in pods if self.is_unavailable(pod)), None)
 
     def status(self, pods: list[Object]) -> dict[str, Any]:
-        """Returns the status of some pods."""
+        """Return the status of some pods."""
         made = [pod for pod in pods if phase_of(pod)]
         ready = [pod for pod in made if _is_running_and_ready(pod)]
         staying = [labels_of(pod).get(HASH_LABEL) for pod in made if not is_deleting(pod)]
@@ -147,7 +147,7 @@ class StatefulSets(BuiltIn):
         return None
 
     async def _update(self, api: Api, rollout: Rollout) -> tuple[int, ApiError | None]:
-        """Makes, fixes and removes pods. Returns how many were removed for an update, and what went wrong."""
+        """Make, fixes and remove pods. Returns how many were removed for an update, and what went wrong."""
         try:
             for pod in rollout.replicas:
                 if await self._keep(api, rollout, pod) and rollout.in_order:
@@ -164,7 +164,7 @@ class StatefulSets(BuiltIn):
             return 0, error
 
     async def _keep(self, api: Api, rollout: Rollout, pod: Object) -> bool:
-        """Creates or repairs a pod; returns whether the ones after it have to wait."""
+        """Create or repairs a pod; return whether the ones after it have to wait."""
         claims = Claims(api, rollout.stateful_set)
         if is_finished(pod):
             if not is_deleting(pod):
@@ -198,7 +198,7 @@ class StatefulSets(BuiltIn):
         return _is_running_and_ready(pod) and is_available(pod, rollout.min_ready, rollout.now)
 
     async def _remove(self, api: Api, rollout: Rollout, pod: Object, unavailable: Object | None) -> bool:
-        """Removes a surplus pod; returns whether the others have to wait."""
+        """Remove a surplus pod; return whether the others have to wait."""
         if is_deleting(pod):
             return True
         if rollout.in_order and pod is not unavailable and not self._is_up(rollout, pod):
@@ -210,7 +210,7 @@ class StatefulSets(BuiltIn):
         return True
 
     async def _replace(self, api: Api, rollout: Rollout) -> int:
-        """Removes pods of an older revision, from the last one down, as far as the budget goes."""
+        """Remove pods of an older revision, from the last one down, as far as the budget goes."""
         strategy = rollout.stateful_set["spec"].get("updateStrategy") or {}
         if strategy.get("type") == "OnDelete":
             return 0
@@ -249,7 +249,7 @@ def _is_running_and_ready(pod: Object) -> bool:
 
 
 async def _rollout(api: Api, stateful_set: Object, revisions: list[Object], pods: list[Object]) -> Rollout:
-    """Finds or makes the revisions, and sorts the pods by ordinal."""
+    """Find or make the revisions, and sorts the pods by ordinal."""
     status = stateful_set.get("status") or {}
     collisions = status.get("collisionCount") or 0
     wanted = new_revision(stateful_set, revisions[-1]["revision"] + 1 if revisions else 1)
@@ -273,7 +273,7 @@ async def _rollout(api: Api, stateful_set: Object, revisions: list[Object], pods
 
 
 def _new_pod(stateful_set: Object, current: Object, update: Object, ordinal: int) -> Object:
-    """Returns a new pod for an ordinal, of the revision that belongs there."""
+    """Return a new pod for an ordinal, of the revision that belongs there."""
     strategy = stateful_set["spec"].get("updateStrategy") or {}
     rolling = strategy.get("rollingUpdate")
     start = ordinals(stateful_set).start
@@ -287,7 +287,7 @@ def _new_pod(stateful_set: Object, current: Object, update: Object, ordinal: int
 
 
 async def _forget_revisions(api: Api, rollout: Rollout, revisions: list[Object], pods: list[Object]) -> None:
-    """Deletes the oldest revisions that nothing uses, down to the limit."""
+    """Delete the oldest revisions that nothing uses, down to the limit."""
     used = {rollout.current["metadata"]["name"], rollout.update["metadata"]["name"]}
     used |= {labels_of(pod).get(HASH_LABEL, "") for pod in pods}
     unused = [stored for stored in revisions if stored["metadata"]["name"] not in used]

@@ -41,7 +41,7 @@ _SCALES: Final = {
 
 
 def template_hash(template: Mapping[str, Any], collisions: int | None) -> str:
-    """The hash of a pod template; ``collisions`` is the Deployment's count of names that were taken.
+    """Return the hash of a pod template; ``collisions`` is the Deployment's count of names that were taken.
 
     >>> template_hash({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main"}]}}, None)
     '864dd56c44'
@@ -58,7 +58,7 @@ def _hash_of(template: bytes, collisions: int | None) -> str:
 
 
 def printed(template: Mapping[str, Any]) -> str:
-    """The printout of a pod template."""
+    """Return the printout of a pod template."""
     return f"(v1.PodTemplateSpec){_printed('core/v1.PodTemplateSpec', template)}"
 
 
@@ -70,7 +70,7 @@ def _fnv32a(data: bytes) -> int:
 
 
 def _printed(name: str, value: Any) -> str:
-    """A value of a named type, without its type."""
+    """Return a value of a named type, without its type."""
     if name == "resource.Quantity":
         return _quantity(value)
     if name == "intstr.IntOrString":
@@ -92,7 +92,7 @@ def _printed(name: str, value: Any) -> str:
 
 @lru_cache(maxsize=512)
 def _fields(name: str) -> tuple[tuple[str, str, str], ...]:
-    """The fields of a struct: JSON name (empty for an embedded struct), Go name and Go type."""
+    """Return the fields of a struct: JSON name (empty for an embedded struct), Go name and Go type."""
     row = kinds.type_row(name)
     assert isinstance(row, dict)  # only structs have fields
     short = name.rpartition(".")[2]
@@ -132,14 +132,14 @@ def _of_type(go_type: str, package: str, value: Any) -> str:
 
 
 def _full(go_type: str, package: str) -> str:
-    """The name of a type in the table."""
+    """Return the name of a type in the table."""
     if "." in go_type or go_type in ("string", "bool", "int32", "int64"):
         return go_type
     return f"{package}.{go_type}"
 
 
 def _shown(go_type: str, package: str) -> str:
-    """A type as Go prints it: with the last part of its package."""
+    """Return a type as Go prints it: with the last part of its package."""
     for prefix in ("*", "[]"):
         if go_type.startswith(prefix):
             return prefix + _shown(go_type[len(prefix) :], package)
@@ -150,7 +150,7 @@ def _shown(go_type: str, package: str) -> str:
 
 
 def _quantity(value: Any) -> str:
-    """A quantity as it is in memory: a number and a power of ten, or a big number where that is too small.
+    """Return a quantity as it is in memory: a number and a power of ten, or a big number where that is too small.
 
     The text is remembered when it needs no work to be canonical; whether it does is decided by a few digits.
     """
@@ -178,7 +178,7 @@ def _quantity(value: Any) -> str:
 
 
 def _big_quantity(number: int, form: str) -> str:
-    """A number in billionths, as words of 64 bits."""
+    """Return a number in billionths, as words of 64 bits."""
     rest, words = abs(number) * 10**9, []
     while rest:
         rest, word = divmod(rest, 2**64)

@@ -42,7 +42,7 @@ def _swaps(source: Source, function: ast.AST, block: list[ast.stmt]) -> Iterator
 
 
 def _writes(source: Source, function: ast.AST) -> list[ast.Call]:
-    """The awaited writes of a function, and the helpers that it awaits: these may write."""
+    """Return the awaited writes of a function, and the helpers that it awaits: these may write."""
     inside = set(ast.walk(function))
     return [
         call
@@ -52,7 +52,7 @@ def _writes(source: Source, function: ast.AST) -> list[ast.Call]:
 
 
 def _group(block: list[ast.stmt], at: int, writing: list[int]) -> int:
-    """The first of the plain assignments that prepare a write."""
+    """Return the first of the plain assignments that prepare a write."""
     while at > 0 and at - 1 not in writing and isinstance(block[at - 1], ast.Assign) and not _waits(block[at - 1]):
         at -= 1
     return at
@@ -109,13 +109,14 @@ def _conditions(source: Source, function: ast.AST) -> Iterator[Change]:
 
 
 def _is_setting(test: ast.expr) -> bool:
-    """A condition on attributes of the controller alone: somebody has set it so, and no run has left it."""
+    """Return whether a condition on attributes of the controller alone: somebody has set it so, and no run has left
+    it."""
     names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     return names <= {"self"} and not any(isinstance(node, ast.Call) for node in ast.walk(test))
 
 
 def _dedented(source: Source, outer: ast.stmt, body: list[ast.stmt], creates: list[ast.Call] | None = None) -> str:
-    """The lines of a block, as far to the left as the statement around it; creates become applies."""
+    """Return the lines of a block, as far to the left as the statement around it; creates become applies."""
     start, end = source.line_start(body[0].lineno), source.line_start((body[-1].end_lineno or 0) + 1)
     data = source.data[start:end]
     for call in sorted(creates or (), key=source.start, reverse=True):
@@ -128,7 +129,7 @@ def _dedented(source: Source, outer: ast.stmt, body: list[ast.stmt], creates: li
 
 
 def _lines(source: Source, statement: ast.stmt, text: str) -> Edit:
-    """An edit that replaces the lines of a statement."""
+    """Return an edit that replaces the lines of a statement."""
     start, end = source.line_start(statement.lineno), source.line_start((statement.end_lineno or 0) + 1)
     return Edit(start, end, text)
 

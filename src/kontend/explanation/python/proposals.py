@@ -20,7 +20,7 @@ _AS: Final = {Remedy.KEEP_LOCK: Remedy.LOCK_PATCH}
 
 
 def with_lines(fix: Fix) -> Fix:
-    """A fix with its lines before and after; as it was where several changes or none would carry it out."""
+    """Return a fix with its lines before and after; as it was where several changes or none would carry it out."""
     if fix.place is None or fix.language is not Language.PYTHON:
         return fix
     source = _source("".join(linecache.getlines(fix.place.file)))
@@ -44,6 +44,6 @@ def _source(text: str) -> Source | None:
 
 
 def _is_at(source: Source, change: Change, line: int) -> bool:
-    """A change of the statement on a line."""
+    """Return whether a change of the statement on a line."""
     statement = statement_at(source.tree, line)
     return statement is not None and statement.lineno <= change.line <= (statement.end_lineno or statement.lineno)

@@ -23,49 +23,49 @@ class Source:
         self._parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     def start(self, node: ast.expr | ast.stmt | ast.alias | ast.excepthandler | ast.keyword) -> int:
-        """The first byte of a node."""
+        """Return the first byte of a node."""
         return self._starts[node.lineno - 1] + node.col_offset
 
     def end(self, node: ast.expr | ast.stmt | ast.alias | ast.excepthandler | ast.keyword) -> int:
-        """The byte after a node."""
+        """Return the byte after a node."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self._starts[node.end_lineno - 1] + node.end_col_offset
 
     def text(self, node: ast.expr | ast.stmt) -> str:
-        """The code of a node as it is written."""
+        """Return the code of a node as it is written."""
         return self.data[self.start(node) : self.end(node)].decode()
 
     def line_start(self, line: int) -> int:
-        """The first byte of a line."""
+        """Return the first byte of a line."""
         return self._starts[line - 1]
 
     def indent(self, statement: ast.stmt) -> str:
-        """The white space before a statement."""
+        """Return the white space before a statement."""
         return self.data[self.line_start(statement.lineno) : self.start(statement)].decode()
 
     def parent(self, node: ast.AST) -> ast.AST | None:
-        """The node around another."""
+        """Return the node around another."""
         return self._parents.get(node)
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The nodes around another, innermost first."""
+        """Yield the nodes around another, innermost first."""
         parent = self._parents.get(node)
         while parent is not None:
             yield parent
             parent = self._parents.get(parent)
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
-        """The statement that a node is in, or is."""
+        """Return the statement that a node is in, or is."""
         return next((one for one in (node, *self.around(node)) if isinstance(one, ast.stmt)), None)
 
     def function(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-        """The function that a node is in."""
+        """Return the function that a node is in."""
         functions = (ast.FunctionDef, ast.AsyncFunctionDef)
         return next((one for one in self.around(node) if isinstance(one, functions)), None)
 
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
-        """The class that a node is in."""
+        """Return the class that a node is in."""
         return next((one for one in self.around(node) if isinstance(one, ast.ClassDef)), None)
 
     @cached_property
@@ -79,11 +79,11 @@ class Source:
         return sorted(calls, key=self.start)
 
     def replaced(self, node: ast.expr | ast.stmt, text: str) -> Edit:
-        """An edit that puts a text in the place of a node."""
+        """Return an edit that puts a text in the place of a node."""
         return Edit(self.start(node), self.end(node), text)
 
     def with_argument(self, call: ast.Call, argument: str) -> Edit:
-        """An edit that adds an argument to a call."""
+        """Return an edit that adds an argument to a call."""
         arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
         if not arguments:
             return Edit(self.end(call) - 1, self.end(call) - 1, argument)
@@ -91,7 +91,7 @@ class Source:
         return Edit(end, end, f", {argument}")
 
     def imported(self, name: str, module: str = "kontend") -> tuple[Edit, ...]:
-        """The edit that imports a name, if the file does not have it yet."""
+        """Return the edit that imports a name, if the file does not have it yet."""
         for node in self.tree.body:
             if isinstance(node, ast.ImportFrom) and any((alias.asname or alias.name) == name for alias in node.names):
                 return ()
@@ -105,7 +105,7 @@ class Source:
 
 
 def receiver_names(call: ast.Call) -> tuple[str, ...]:
-    """The attributes between a name and the method that is called.
+    """Return the attributes between a name and the method that is called.
 
     >>> receiver_names(ast.parse("api.live.get(k, r)", mode="eval").body)
     ('api', 'live')
@@ -121,5 +121,5 @@ def receiver_names(call: ast.Call) -> tuple[str, ...]:
 
 
 def called(call: ast.Call, *names: str) -> bool:
-    """A call of a method of one of these names."""
+    """Return whether a call of a method of one of these names."""
     return isinstance(call.func, ast.Attribute) and name_of(call) in names

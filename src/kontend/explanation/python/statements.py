@@ -16,13 +16,13 @@ from kontend.runtime.source_location import SourceLocation
 
 
 def tree_of(file: str) -> ast.Module | None:
-    """The syntax tree of a file as it was loaded; None where it cannot be read."""
+    """Return the syntax tree of a file as it was loaded; None where it cannot be read."""
     return parsed("".join(linecache.getlines(file)))
 
 
 @lru_cache(maxsize=100)
 def parsed(text: str) -> ast.Module | None:
-    """The syntax tree of a text; None where it is not Python."""
+    """Return the syntax tree of a text; None where it is not Python."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError):
@@ -30,12 +30,12 @@ def parsed(text: str) -> ast.Module | None:
 
 
 def statement_at(tree: ast.AST, line: int) -> ast.stmt | None:
-    """The innermost statement on a line."""
+    """Return the innermost statement on a line."""
     return next(reversed([*enclosing(tree, line)]), None)
 
 
 def enclosing(tree: ast.AST, line: int) -> Iterator[ast.stmt]:
-    """The statements around a line, outermost first."""
+    """Yield the statements around a line, outermost first."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
             yield node
@@ -44,7 +44,7 @@ def enclosing(tree: ast.AST, line: int) -> Iterator[ast.stmt]:
 
 
 def calls_at(place: SourceLocation | None) -> dict[str, ast.Call]:
-    """The calls in the statement of a place, by the name of what they call."""
+    """Return the calls in the statement of a place, by the name of what they call."""
     tree = tree_of(place.file) if place is not None else None
     statement = statement_at(tree, place.line) if tree is not None and place is not None else None
     if statement is None:
@@ -56,7 +56,7 @@ def calls_at(place: SourceLocation | None) -> dict[str, ast.Call]:
 
 
 def name_of(call: ast.Call) -> str:
-    """The last name of what is called: ``patch`` in ``api.status.patch(…)``."""
+    """Return the last name of what is called: ``patch`` in ``api.status.patch(…)``."""
     function = call.func
     if isinstance(function, ast.Attribute):
         return function.attr
@@ -64,12 +64,12 @@ def name_of(call: ast.Call) -> str:
 
 
 def keyword_of(call: ast.Call, name: str) -> ast.expr | None:
-    """The value of a keyword of a call; None where it is not given."""
+    """Return the value of a keyword of a call; None where it is not given."""
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
 def is_given(call: ast.Call, name: str, value: object) -> bool:
-    """A call has a keyword with a constant value.
+    """Return whether a call has a keyword with a constant value.
 
     >>> is_given(ast.parse("merge_from(base, lock=False)", mode="eval").body, "lock", False)
     True

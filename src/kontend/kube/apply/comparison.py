@@ -32,7 +32,7 @@ class Comparison:
 
 
 def compare(kind: FieldType, old: dict[str, Any], new: dict[str, Any]) -> Comparison:
-    """Compares ``old`` with ``new``. Raises :class:`Violations` for new values of a wrong type."""
+    """Compare ``old`` with ``new``. Raises :class:`Violations` for new values of a wrong type."""
     removed: Tree = {}
     touched: Tree = {}
     if old is not new:
@@ -41,12 +41,12 @@ def compare(kind: FieldType, old: dict[str, Any], new: dict[str, Any]) -> Compar
 
 
 def same(kind: FieldType, a: Any, b: Any) -> bool:
-    """Reports whether two values of a type are equal."""
+    """Report whether two values of a type are equal."""
     return a is b or (a == b and (not kind.loose or _same_types(kind, a, b)))
 
 
 def _same_types(kind: FieldType | None, a: Any, b: Any) -> bool:
-    """Reports whether values that Python finds equal have the same types: ``True == 1`` in Python."""
+    """Report whether values that Python finds equal have the same types: ``True == 1`` in Python."""
     if kind is None or not kind.loose:
         return True
     if type(a) is dict:
@@ -116,7 +116,7 @@ def _compare_lists(kind: FieldType, old: list[Any], new: list[Any], removed: Tre
 
 
 def _compare(kind: FieldType, old: Any, new: Any, element: str, removed: Tree, touched: Tree, path: str) -> None:
-    """Compares two different values; ``removed`` and ``touched`` are those of the node that holds them."""
+    """Compare two different values; ``removed`` and ``touched`` are those of the node that holds them."""
     if kind.map and not kind.map_atomic and _both_are(dict, old, new):
         _descend(_compare_maps, kind, old or {}, new or {}, element, removed, touched, path)
     elif kind.list and not kind.list_atomic and _both_are(list, old, new):
@@ -137,7 +137,7 @@ def _compare(kind: FieldType, old: Any, new: Any, element: str, removed: Tree, t
 
 
 def _both_are(cls: type, old: Any, new: Any) -> bool:
-    """Reports whether both are of a container type (or null), and at least one of them holds something."""
+    """Report whether both are of a container type (or null), and at least one of them holds something."""
     return bool(old or new) and (old is None or type(old) is cls) and (new is None or type(new) is cls)
 
 

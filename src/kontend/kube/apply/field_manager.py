@@ -81,7 +81,7 @@ class Versions:
         self._types: dict[str, FieldType | None] = {api_version: self.root}
 
     def type_at(self, api_version: str) -> FieldType | None:
-        """The type at a version; nothing where a built-in kind does not have it any more."""
+        """Return the type at a version; nothing where a built-in kind does not have it any more."""
         try:
             return self._types[api_version]
         except KeyError:
@@ -95,7 +95,7 @@ class Versions:
     def convert(
         self, obj: dict[str, Any], api_version: str, why: str = "", *, at: str = ""
     ) -> tuple[FieldType, dict[str, Any]]:
-        """An object (of the request's version, or ``at`` another) as a version has it, and the type of that.
+        """Return an object (of the request's version, or ``at`` another) as a version has it, and the type of that.
 
         Objects of custom resources are converted by their version alone, so that fields which the other version does
         not know are an error.
@@ -113,7 +113,8 @@ class Versions:
         return kind, obj
 
     def settled(self, managed: ManagedFields, live: dict[str, Any]) -> ManagedFields:
-        """The entries as the types of today see them: one for each manager, without those of unknown versions."""
+        """Return the entries as the types of today see them: one for each manager, without those of unknown
+        versions."""
         out = {}
         changed = False
         for entry in managed:
@@ -128,7 +129,7 @@ class Versions:
         return tuple(out.values()) if changed or len(out) < len(managed) else managed
 
     def comparisons(self, old: dict[str, Any], new: dict[str, Any]) -> Callable[[str], Comparison]:
-        """Returns the differences as seen from each requested version."""
+        """Return the differences as seen from each requested version."""
         made: dict[str, Comparison] = {}
 
         def at(api_version: str) -> Comparison:
@@ -160,7 +161,7 @@ def track_update(
     reset_fields: FieldSet | None = None,
     conversion: ConvertTo | None = None,
 ) -> ManagedFields:
-    """The managed fields after ``manager`` made ``new`` out of ``live`` (``None``: out of nothing).
+    """Return the managed fields after ``manager`` made ``new`` out of ``live`` (``None``: out of nothing).
 
     The objects are those of the request, before the strategy of the kind takes back what this write may not change:
     such fields are named by ``reset_fields``. ``requested`` is
@@ -187,7 +188,7 @@ def track_update(
 
 
 def _requested(requested: Any, live: ManagedFields) -> ManagedFields:
-    """Returns the entries in the request; those of the live object when the request has none that can be decoded."""
+    """Return the entries in the request; those of the live object when the request has none that can be decoded."""
     if is_reset(requested):
         return ()
     try:
@@ -197,7 +198,7 @@ def _requested(requested: Any, live: ManagedFields) -> ManagedFields:
 
 
 def resetting(api_version: str, subresource: str, reset_fields: FieldSet | None) -> Callable[[Tree, str], Tree]:
-    """Takes out of a set what a write cannot change."""
+    """Take out of a set what a write cannot change."""
     dropped = reset_fields.tree if reset_fields is not None else EMPTY
 
     def reset(tree: Tree, version: str) -> Tree:
@@ -219,7 +220,7 @@ def updated(
     subresource: str,
     now: str,
 ) -> ManagedFields:
-    """Computes the result of :func:`track_update`. Raises :class:`Violations` and :class:`CannotConvert`."""
+    """Compute the result of :func:`track_update`. Raises :class:`Violations` and :class:`CannotConvert`."""
     settled = versions.settled(managed, before)
     comparison_at = versions.comparisons(before, after)
     api_version = versions.api_version
@@ -239,11 +240,11 @@ def updated(
 
 
 def with_fields(entry: ManagedEntry, tree: Tree) -> ManagedEntry:
-    """The entry, owning just these fields."""
+    """Return the entry, owning just these fields."""
     return entry if tree is entry.fields.tree else entry.replace(fields=FieldSet(tree))
 
 
 def new_entry(identity: Identity, api_version: str, time: str, tree: Tree) -> ManagedEntry:
-    """The entry of a manager that writes now."""
+    """Return the entry of a manager that writes now."""
     manager, operation, _, subresource = identity
     return managed_entry(manager, operation, api_version, time, subresource, FieldSet(tree))

@@ -66,7 +66,7 @@ class FieldSet:
 
     @classmethod
     def of_paths(cls, paths: Iterable[Sequence[str]]) -> FieldSet:
-        """The set of some fields, each named by the fields on the way to it.
+        """Return the set of some fields, each named by the fields on the way to it.
 
         >>> FieldSet.of_paths([("status",), ("metadata", "labels")]).tree
         {'f:status': {}, 'f:metadata': {'f:labels': {}}}
@@ -81,7 +81,7 @@ class FieldSet:
 
     @classmethod
     def parse(cls, raw: Any) -> FieldSet:
-        """The set that a client sent, in canonical form. Raises :class:`MalformedFields`."""
+        """Return the set that a client sent, in canonical form. Raises :class:`MalformedFields`."""
         # Mostly clients send back what they got, and that is known.
         return _interned.get(_canonical(raw)) or cls(_parsed(raw))
 
@@ -115,7 +115,7 @@ def _canonical(tree: Any) -> bytes:
 
 
 def union(a: Tree, b: Tree) -> Tree:
-    """Returns the union of both sets."""
+    """Return the union of both sets."""
     if a is b or not b:
         return a
     if not a:
@@ -135,7 +135,7 @@ def union(a: Tree, b: Tree) -> Tree:
 
 
 def difference(a: Tree, b: Tree) -> Tree:
-    """Returns ``a`` without ``b``, path by path: removing a node keeps the nodes below it."""
+    """Return ``a`` without ``b``, path by path: removing a node keeps the nodes below it."""
     out = None
     for key, right in b.items():
         left = a.get(key)
@@ -159,7 +159,7 @@ def difference(a: Tree, b: Tree) -> Tree:
 
 
 def recursive_difference(a: Tree, b: Tree) -> Tree:
-    """Returns ``a`` without the members of ``b`` and everything below them."""
+    """Return ``a`` without the members of ``b`` and everything below them."""
     out = None
     for key, right in b.items():
         left = a.get(key)
@@ -180,7 +180,7 @@ def recursive_difference(a: Tree, b: Tree) -> Tree:
 
 
 def intersection(a: Tree, b: Tree) -> Tree:
-    """Returns the intersection of both sets."""
+    """Return the intersection of both sets."""
     if a is b:
         return a
     if len(b) < len(a):
@@ -199,17 +199,17 @@ def intersection(a: Tree, b: Tree) -> Tree:
 
 
 def contains(a: Tree, b: Tree) -> bool:
-    """Reports whether all of ``b`` is in ``a``."""
+    """Report whether all of ``b`` is in ``a``."""
     return a is b or not difference(b, a)
 
 
 def is_member(tree: Tree | None) -> bool:
-    """Reports whether a node (or no node) stands for a path that is in the set itself."""
+    """Report whether a node (or no node) stands for a path that is in the set itself."""
     return tree is not None and (not tree or SELF in tree)
 
 
 def member(tree: Tree) -> Tree:
-    """The node, made a member of its set."""
+    """Return the node, made a member of its set."""
     return tree if not tree or SELF in tree else {SELF: LEAF, **tree}
 
 
@@ -218,7 +218,7 @@ def _without_self(tree: Tree) -> Tree:
 
 
 def _tidy(tree: Tree) -> Tree:
-    """A member with nothing left below it is a leaf."""
+    """Return a member with nothing left below it is a leaf."""
     return LEAF if len(tree) == 1 and SELF in tree else tree
 
 
@@ -227,7 +227,7 @@ def _tidy(tree: Tree) -> Tree:
 
 @lru_cache(maxsize=65536, typed=True)
 def scalar_json(value: str | float | bool | None) -> str:
-    """A scalar as it stands in an element, in Go's JSON."""
+    """Return a scalar as it stands in an element, in Go's JSON."""
     try:
         if isinstance(value, float):
             return go_float(value)
@@ -262,7 +262,7 @@ def _parsed(raw: Any) -> Tree:
 
 @lru_cache(maxsize=65536)
 def parse_element(text: str) -> str | None:
-    """The canonical form of an element; nothing if it is of an unknown kind.
+    """Return the canonical form of an element; nothing if it is of an unknown kind.
 
     >>> parse_element('k:{"protocol": "TCP", "port": 80}')
     'k:{"port":80,"protocol":"TCP"}'
@@ -294,7 +294,7 @@ def parse_element(text: str) -> str | None:
 
 @lru_cache(maxsize=65536)
 def element_text(element: str) -> str:
-    """An element as messages show it.
+    """Return an element as messages show it.
 
     >>> [element_text(each) for each in ("f:spec", 'k:{"port":80,"protocol":"TCP"}', 'v:"x"', "i:0")]
     ['.spec', '[port=80,protocol="TCP"]', '[="x"]', '[0]']

@@ -65,7 +65,7 @@ class FieldType:
         self.empty: dict[str, Any] = {}
 
     def element(self, item: Any) -> str:
-        """The path element of an item of this list. Raises :class:`NoElement`."""
+        """Return the path element of an item of this list. Raises :class:`NoElement`."""
         if self.keys:
             if type(item) is not dict:
                 what = "a null element" if item is None else "non-map elements"
@@ -119,7 +119,7 @@ _INT_OR_STRING: Final = _untyped(ATOMIC, loose=False)
 
 
 def type_of(schema: Schema) -> FieldType:
-    """The type of a whole object with this schema."""
+    """Return the type of a whole object with this schema."""
     field_type = schema.field_type
     if field_type is None:
         field_type = schema.field_type = _Builder().root(schema)
@@ -197,7 +197,7 @@ class _Builder:
             )
 
     def _add_implied(self, made: FieldType) -> None:
-        """Adds the fields that every object has, independent of its definition."""
+        """Add the fields that every object has, independent of its definition."""
         made.fields["apiVersion"] = made.fields["kind"] = self.build(_STRING, False)
         made.fields["metadata"] = self.build(OBJECT_META, False)
 
@@ -222,7 +222,7 @@ def _default_json(schema: Schema | None) -> str | None:
 
 
 def _empty(schema: Schema) -> dict[str, Any]:
-    """Returns Go's zero value of a built-in struct as JSON: nested structs, and fields that are never omitted."""
+    """Return Go's zero value of a built-in struct as JSON: nested structs, and fields that are never omitted."""
     out: dict[str, Any] = {}
     for name, child in schema.properties.items():
         if child.omit_zero:

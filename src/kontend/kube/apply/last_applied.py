@@ -24,7 +24,7 @@ _ANNOTATIONS_LIMIT: Final = 256 * 1024
 
 
 def own_fields(kind: FieldType, live: dict[str, Any], api_version: str) -> Tree | None:
-    """The fields that the annotation names and that are still as it says; nothing if it cannot be used."""
+    """Return the fields that the annotation names and that are still as it says; nothing if it cannot be used."""
     text = _annotations(live).get(ANNOTATION)
     if not isinstance(text, str) or not text:
         return None

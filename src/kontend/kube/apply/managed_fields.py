@@ -63,7 +63,7 @@ class ManagedEntry:
         return self._json[0]
 
     def replace(self, *, fields: FieldSet, api_version: str | None = None) -> ManagedEntry:
-        """The same manager's entry with other fields, and maybe at another version."""
+        """Return the same manager's entry with other fields, and maybe at another version."""
         version = self.api_version if api_version is None else api_version
         return managed_entry(self.manager, self.operation, version, self.time, self.subresource, fields)
 
@@ -79,18 +79,18 @@ def _order(entry: ManagedEntry) -> tuple[str, str, str, str, str]:
 
 
 def in_order(entries: Iterable[ManagedEntry]) -> ManagedFields:
-    """The entries as the server lists them: applies first, then the older before the newer."""
+    """Return the entries as the server lists them: applies first, then the older before the newer."""
     return tuple(sorted(entries, key=_order))
 
 
 def encode(managed: ManagedFields) -> list[dict[str, Any]]:
-    """The list for ``metadata.managedFields``; all of it fresh."""
+    """Return the list for ``metadata.managedFields``; all of it fresh."""
     encoded: list[dict[str, Any]] = orjson.loads(encode_json(managed))
     return encoded
 
 
 def encode_json(managed: ManagedFields) -> bytes:
-    """The same as JSON.
+    """Return the same as JSON.
 
     >>> encode_json(decode([{"operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "manager": "m"}]))
     b'[{"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{},"manager":"m","operation":"Update"}]'
@@ -99,7 +99,7 @@ def encode_json(managed: ManagedFields) -> bytes:
 
 
 def decode(raw: Any) -> ManagedFields:
-    """The entries of a list that a client sent. Raises :class:`InvalidManagedFields` in the server's words."""
+    """Return the entries of a list that a client sent. Raises :class:`InvalidManagedFields` in the server's words."""
     if raw is None:
         return ()
     if not isinstance(raw, list) or not all(isinstance(entry, dict) for entry in raw):
@@ -133,7 +133,7 @@ def _decode_entry(raw: dict[str, Any], index: int) -> ManagedEntry:
 
 
 def _decode_time(raw: Any) -> str:
-    """A time in the one form that the server writes: UTC, whole seconds."""
+    """Return a time in the one form that the server writes: UTC, whole seconds."""
     if raw is None:
         return ""
     if not isinstance(raw, str):
@@ -153,7 +153,7 @@ def _parse_time(text: str) -> str:
 
 
 def is_reset(raw: Any) -> bool:
-    """Reports whether a request resets the managed fields: an empty list, or one with a single empty entry.
+    """Report whether a request resets the managed fields: an empty list, or one with a single empty entry.
 
     >>> is_reset([]), is_reset([{}]), is_reset(None), is_reset([{"manager": "m"}])
     (True, True, False, False)
@@ -198,14 +198,14 @@ def cap_updates(managed: ManagedFields) -> ManagedFields:
 
 
 def identity_text(identity: Identity) -> str:
-    """The identity as the JSON by which the server sorts managers."""
+    """Return the identity as the JSON by which the server sorts managers."""
     names = ("manager", "operation", "apiVersion", "subresource")
     parts = [f'"{name}":{go_json(value)}' for name, value in zip(names, identity, strict=True) if value]
     return "{" + ",".join(parts) + "}"
 
 
 def owns(tree: Tree, path: Iterable[str]) -> bool:
-    """Reports whether the field at a path of field names is in the set."""
+    """Report whether the field at a path of field names is in the set."""
     node: Tree | None = tree
     for name in path:
         node = None if node is None else node.get("f:" + name)

@@ -22,7 +22,7 @@ ReplicasAt: TypeAlias = Mapping[str, Sequence[str] | None]
 
 
 def to_scale(managed: ManagedFields, replicas_at: ReplicasAt) -> ManagedFields:
-    """The managed fields of the Scale of an object."""
+    """Return the managed fields of the Scale of an object."""
     out = []
     # Writes that change nothing can leave two entries of one manager, of which the server reads the last.
     for entry in {entry.identity: entry for entry in managed}.values():
@@ -35,7 +35,7 @@ def to_scale(managed: ManagedFields, replicas_at: ReplicasAt) -> ManagedFields:
 def to_parent(
     managed: ManagedFields, scale: ManagedFields, *, api_version: str, replicas_at: ReplicasAt
 ) -> ManagedFields:
-    """The managed fields of the object, after a write left those of its Scale as ``scale``."""
+    """Return the managed fields of the object, after a write left those of its Scale as ``scale``."""
     before = {entry.identity: entry for entry in managed}
     left = {entry.identity: entry for entry in scale}
     out = []

@@ -73,7 +73,7 @@ def apply(
     reset_fields: FieldSet | None = None,
     conversion: ConvertTo | None = None,
 ) -> tuple[dict[str, Any], ManagedFields]:
-    """Applies ``patch`` to ``live`` (``None``: to nothing); returns the merged object and its owners.
+    """Apply ``patch`` to ``live`` (``None``: to nothing); return the merged object and its owners.
 
     The object is the one of the request: the caller prunes, defaults and validates it. It is ``live`` itself when
     nothing changed. Raises :class:`Conflict`, and :class:`ApiError` in the server's words for what cannot be applied.
@@ -117,7 +117,7 @@ def check_kind(patch: dict[str, Any], api_version: str, kind: str) -> str:
 def _owned_so_far(
     versions: Versions, live: dict[str, Any], subresource: str, now: str, kind_text: str
 ) -> ManagedFields:
-    """Returns the managed fields for the first apply to an object without any: one entry owns all of its fields."""
+    """Return the managed fields for the first apply to an object without any: one entry owns all of its fields."""
     try:
         return updated(
             versions,

@@ -29,7 +29,7 @@ class Violations(ValueError):
 
 
 def validate(kind: FieldType | None, value: Any, *, path: str = "", duplicates: bool = False) -> None:
-    """Raises :class:`Violations` unless ``value`` is of its type; ``duplicates`` allows repeated list items."""
+    """Raise :class:`Violations` unless ``value`` is of its type; ``duplicates`` allows repeated list items."""
     errors: list[tuple[str, str]] = []
     _validate(kind, value, path, errors, duplicates)
     if errors:
@@ -128,7 +128,7 @@ def footprint(kind: FieldType | None, value: Any) -> Tree:
 
 
 def items_by_element(kind: FieldType, items: list[Any]) -> dict[str, list[Any]]:
-    """The items of a list by their path element, in order. Raises :class:`Violations`."""
+    """Return the items of a list by their path element, in order. Raises :class:`Violations`."""
     by_element: dict[str, list[Any]] = {}
     element = kind.element
     try:
@@ -140,12 +140,12 @@ def items_by_element(kind: FieldType, items: list[Any]) -> dict[str, list[Any]]:
 
 
 def applied_fields(kind: FieldType, value: dict[str, Any]) -> Tree:
-    """The fields that applying ``value`` claims."""
+    """Return the fields that applying ``value`` claims."""
     return _applied(kind, value) or {}
 
 
 def _applied(kind: FieldType | None, value: Any) -> Tree | None:
-    """The node for ``value``; nothing if it holds no field and is none itself."""
+    """Return the node for ``value``; nothing if it holds no field and is none itself."""
     cls = type(value)
     if kind is None:
         return LEAF
@@ -175,7 +175,7 @@ def _applied(kind: FieldType | None, value: Any) -> Tree | None:
 
 
 def with_named_fields(kind: FieldType | None, tree: Tree) -> Tree:
-    """The set, and every named field below which it has something."""
+    """Return the set, and every named field below which it has something."""
     if kind is None:
         return tree
     out: Tree = {}
@@ -195,7 +195,7 @@ def with_named_fields(kind: FieldType | None, tree: Tree) -> Tree:
 
 
 def settle(kind: FieldType, fields: FieldSet) -> FieldSet:
-    """The set after a change of the schema: an owner of parts of what is one field now owns that field."""
+    """Return the set after a change of the schema: an owner of parts of what is one field now owns that field."""
     if fields.settled_for is kind:
         return fields
     tree = _settled(kind, fields.tree)

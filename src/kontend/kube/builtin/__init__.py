@@ -35,7 +35,7 @@ _DEFAULT: Final = Strategy()
 
 
 def strategy_for(group: str, kind: str) -> Strategy:
-    """The strategy of a built-in kind; the default one for a kind that is not listed.
+    """Return the strategy of a built-in kind; the default one for a kind that is not listed.
 
     >>> strategy_for("coordination.k8s.io", "Lease").allow_unconditional_update
     False

@@ -12,7 +12,7 @@ from kontend.kube.strategy import metadata_of
 
 
 def validate_binding(binding: Mapping[str, Any]) -> list[FieldError]:
-    """Validates a binding."""
+    """Validate a binding."""
     target = _target(binding)
     errors = []
     if target.get("kind", "") not in ("", "Node"):
@@ -23,7 +23,7 @@ def validate_binding(binding: Mapping[str, Any]) -> list[FieldError]:
 
 
 def bind(pod: Json, binding: Mapping[str, Any], now: str) -> None:
-    """Assigns the pod to the binding's node, in place; raises ``Conflict`` if it cannot be assigned."""
+    """Assign the pod to the binding's node, in place; raise ``Conflict`` if it cannot be assigned."""
     metadata, spec = metadata_of(pod), pod["spec"]
     name = metadata.get("name", "")
     why = ""
@@ -46,7 +46,7 @@ def bind(pod: Json, binding: Mapping[str, Any], now: str) -> None:
 
 
 def set_condition(status: Json, condition: Mapping[str, Any], now: str) -> None:
-    """Adds or replaces a pod condition; the time of the transition stays if the status does not change."""
+    """Add or replace a pod condition; the time of the transition stays if the status does not change."""
     conditions: list[Json] = status.get("conditions") or []
     fresh = {"lastProbeTime": None, **condition, "lastTransitionTime": now}
     for index, item in enumerate(conditions):
@@ -61,6 +61,6 @@ def set_condition(status: Json, condition: Mapping[str, Any], now: str) -> None:
 
 
 def _target(binding: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The node that a binding names; nothing when it names none."""
+    """Return the node that a binding names; nothing when it names none."""
     target = binding.get("target")
     return target if isinstance(target, Mapping) else {}

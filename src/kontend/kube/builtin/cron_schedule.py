@@ -63,7 +63,7 @@ class CronFields:
 
 
 def parse_schedule(text: str) -> CronFields:
-    """Parses a schedule. Raises :class:`ScheduleError`.
+    """Parse a schedule. Raises :class:`ScheduleError`.
 
     >>> sorted(parse_schedule("*/20 6 * * mon").minutes)
     [0, 20, 40]
@@ -95,7 +95,7 @@ def parse_schedule(text: str) -> CronFields:
 
 
 def _field(field: str, bounds: _Bounds) -> tuple[frozenset[int], bool]:
-    """Returns the values of a field, and whether it is ``*``."""
+    """Return the values of a field, and whether it is ``*``."""
     values: set[int] = set()
     is_star = False
     for expression in filter(None, field.split(",")):

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def default_class(classes: Iterable[Mapping[str, Any]], *annotations: str) -> str:
-    """The name of the marked class, the newest of several and of equally new ones the first by name; or nothing.
+    """Return the name of the marked class, the newest of several and of equally new ones the first by name; or nothing.
 
     >>> default_class([{"metadata": {"name": "a", "annotations": {"default": "true"}}}], "default")
     'a'

@@ -15,13 +15,13 @@ _MOST_DISRUPTED: Final = 2000
 
 
 def evicts_freely(pod: Mapping[str, Any]) -> bool:
-    """Reports whether a pod does not count for any budget: it has ended, has not begun, or is going already."""
+    """Report whether a pod does not count for any budget: it has ended, has not begun, or is going already."""
     phase = (pod.get("status") or {}).get("phase")
     return phase in ("Succeeded", "Failed", "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def matching_budget(pod: Mapping[str, Any], budgets: Mapping[Key, Mapping[str, Any]]) -> Key | None:
-    """The budget that protects a pod. Two are one too many."""
+    """Return the budget that protects a pod. Two are one too many."""
     labels = pod["metadata"].get("labels") or {}
     matching = []
     for key, budget in sorted(budgets.items()):
@@ -36,7 +36,7 @@ def matching_budget(pod: Mapping[str, Any], budgets: Mapping[Key, Mapping[str, A
 
 
 def charge(budget: Json, pod: Mapping[str, Any], *, now: str) -> bool:
-    """Takes one disruption from a budget, in place. False when the pod needs none; raises when there is none left."""
+    """Take one disruption from a budget, in place. False when the pod needs none; raise when there is none left."""
     name = budget["metadata"]["name"]
     status: Json = budget.setdefault("status", {})
     if _is_exempt(budget, pod):
@@ -69,7 +69,7 @@ def charge(budget: Json, pod: Mapping[str, Any], *, now: str) -> bool:
 
 
 def _is_exempt(budget: Json, pod: Mapping[str, Any]) -> bool:
-    """A pod that is not ready may be exempt, by the budget's policy for unhealthy pods."""
+    """Return whether a pod that is not ready may be exempt, by the budget's policy for unhealthy pods."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     if any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions):
         return False

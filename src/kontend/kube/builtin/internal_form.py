@@ -49,7 +49,7 @@ def _fields(type_name: str) -> tuple[_Field, ...]:
 
 
 def internal(type_name: str, value: Any) -> Any:
-    """The value with the names, the order and the zero values of the internal type.
+    """Return the value with the names, the order and the zero values of the internal type.
 
     >>> internal("EnvVar", {"name": "A"})
     {'Name': 'A', 'Value': '', 'ValueFrom': None}
@@ -86,7 +86,7 @@ def _shaped(field: _Field, value: Any) -> Any:
 
 
 def external(type_name: str, shown: JsonView) -> Json:
-    """Returns the API's form of a value in internal form, without what is null.
+    """Return the API's form of a value in internal form, without what is null.
 
     >>> external("EnvVar", {"Name": "A", "ValueFrom": None})
     {'name': 'A'}
@@ -110,7 +110,7 @@ def _escaped(text: str) -> str:
 
 
 def shown_as(type_name: str, value: Any, *, pointer: bool = True) -> Verbatim:
-    """The value as an error message prints it.
+    """Return the value as an error message prints it.
 
     >>> str(shown_as("LabelSelector", {"matchExpressions": [], "matchLabels": {"app": "d"}}))
     '{"matchLabels":{"app":"d"}}'
@@ -120,7 +120,7 @@ def shown_as(type_name: str, value: Any, *, pointer: bool = True) -> Verbatim:
 
 
 def difference(type_name: str, old: Any, new: Any) -> str:
-    """Returns the diff from the old value to the new one."""
+    """Return the diff from the old value to the new one."""
     texts = [_escaped(json.dumps(internal(type_name, version), ensure_ascii=False, indent=1)) for version in (old, new)]
     before, after = ([f"{line}\n" for line in text.split("\n")] for text in texts)
     # The first two lines name files, and there are none.

@@ -19,7 +19,7 @@ DEPRECATED: Final = {
 
 
 def term_warnings(term: JsonView, path: str) -> list[str]:
-    """Lists the deprecated labels in the expressions of a node selector or a label selector.
+    """List the deprecated labels in the expressions of a node selector or a label selector.
 
     >>> term_warnings({"matchExpressions": [{"key": "beta.kubernetes.io/os"}]}, "t")
     ['t.matchExpressions[0].key: beta.kubernetes.io/os is deprecated since v1.14; use "kubernetes.io/os" instead']
@@ -33,7 +33,7 @@ def term_warnings(term: JsonView, path: str) -> list[str]:
 
 
 def selector_warnings(selector: JsonView | None, path: str) -> list[str]:
-    """Lists the deprecated labels in a label selector."""
+    """List the deprecated labels in a label selector."""
     if not selector:
         return []
     names = sorted(name for name in selector.get("matchLabels") or () if name in DEPRECATED)

@@ -16,7 +16,7 @@ _INIT_CONTAINER_ANNOTATIONS: Final = tuple(
 
 
 def convert_pod_spec(spec: Json) -> None:
-    """Makes ``serviceAccount`` an echo of ``serviceAccountName``."""
+    """Make ``serviceAccount`` an echo of ``serviceAccountName``."""
     name = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if name:
         spec["serviceAccountName"] = spec["serviceAccount"] = name
@@ -26,7 +26,7 @@ def convert_pod_spec(spec: Json) -> None:
 
 
 def convert_pod_metadata(metadata: Json) -> None:
-    """Drops the annotations that once held init containers."""
+    """Drop the annotations that once held init containers."""
     annotations = metadata.get("annotations")
     if annotations:
         for key in _INIT_CONTAINER_ANNOTATIONS:

@@ -37,7 +37,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod_warnings(pod: JsonView, path: str = "") -> list[str]:
-    """Lists the warnings about a pod, or about a template at ``path``.
+    """List the warnings about a pod, or about a template at ``path``.
 
     >>> pod_warnings({"spec": {"nodeSelector": {"beta.kubernetes.io/os": "linux"}}})
     ['spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead']
@@ -193,7 +193,7 @@ def name_warnings(name: str, *, of_pod: bool = False) -> list[str]:
 def template_warnings(
     new: JsonView, old: JsonView | None, template: JsonView | None, path: str, *, names_pods: bool = False
 ) -> list[str]:
-    """Lists the warnings about a kind with a pod template: when it is new, or its generation has changed."""
+    """List the warnings about a kind with a pod template: when it is new, or its generation has changed."""
     metadata = new.get("metadata") or {}
     if old is not None and (old.get("metadata") or {}).get("generation") == metadata.get("generation"):
         return []

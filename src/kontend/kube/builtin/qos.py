@@ -39,7 +39,7 @@ def quality_of_service(spec: Mapping[str, Any]) -> QualityOfService:
 
 
 def _add_up(totals: dict[str, Decimal], amounts: Mapping[str, Any] | None) -> int:
-    """Adds the positive quantities to the totals; returns how many of them are counted resources."""
+    """Add the positive quantities to the totals; return how many of them are counted resources."""
     count = 0
     for name in _COUNTED:
         given = amount(amounts[name]) if amounts and name in amounts else None

@@ -14,7 +14,7 @@ _KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestam
 
 
 def scale_of(obj: Mapping[str, Any]) -> Json:
-    """The ``Scale`` of a Deployment, ReplicaSet, StatefulSet or ReplicationController.
+    """Return the ``Scale`` of a Deployment, ReplicaSet, StatefulSet or ReplicationController.
 
     >>> scale_of({"spec": {"replicas": 2, "selector": {"matchLabels": {"app": "d"}}}})["status"]
     {'replicas': 0, 'selector': 'app=d'}
@@ -35,7 +35,7 @@ def scale_of(obj: Mapping[str, Any]) -> Json:
 
 
 def set_scale(obj: Json, scale: Mapping[str, Any]) -> None:
-    """Gives the object the replicas of the scale, and its resourceVersion for the usual check."""
+    """Give the object the replicas of the scale, and its resourceVersion for the usual check."""
     obj.setdefault("spec", {})["replicas"] = (scale.get("spec") or {}).get("replicas") or 0
     metadata = obj.setdefault("metadata", {})
     version = (scale.get("metadata") or {}).get("resourceVersion")
@@ -46,13 +46,13 @@ def set_scale(obj: Json, scale: Mapping[str, Any]) -> None:
 
 
 def validate_scale(scale: Mapping[str, Any]) -> list[FieldError]:
-    """Validates a scale, apart from its metadata."""
+    """Validate a scale, apart from its metadata."""
     replicas = (scale.get("spec") or {}).get("replicas") or 0
     return [invalid("spec.replicas", replicas, "must be greater than or equal to 0")] if replicas < 0 else []
 
 
 def selector_text(selector: Mapping[str, Any] | None) -> str:
-    """A label selector in the syntax of query parameters, requirements sorted by key.
+    """Return a label selector in the syntax of query parameters, requirements sorted by key.
 
     >>> expression = {"key": "a", "operator": "In", "values": ["y", "x"]}
     >>> selector_text({"matchLabels": {"b": "1"}, "matchExpressions": [expression]})

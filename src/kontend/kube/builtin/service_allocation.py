@@ -31,7 +31,7 @@ def allocate(
     *,
     old: Mapping[str, Any] | None = None,
 ) -> None:
-    """Fills in the IP families, cluster IPs and node ports of a service; raises ``Invalid`` if it cannot have them.
+    """Fill in the IP families, cluster IPs and node ports of a service; raise ``Invalid`` if it cannot have them.
 
     ``used_ips`` and ``used_ports`` are those of the other services.
 
@@ -80,7 +80,7 @@ def _keep_allocated(spec: Json, old: Mapping[str, Any]) -> None:
 
 
 def _normalize_cluster_ips(spec: Json, old: Mapping[str, Any] | None) -> None:
-    """Keeps the single address and the list of them in step, whichever of the two the writer changed."""
+    """Keep the single address and the list of them in step, whichever of the two the writer changed."""
     one, several = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
     if old is None:
         if one and not several:
@@ -168,7 +168,7 @@ def _set_cluster_ips(service: Json, spec: Json, used: Collection[str], old: Mapp
 
 
 def _is_server(service: Mapping[str, Any], address: str) -> bool:
-    """Reports whether the service is the one of the API server, which has an address of its own."""
+    """Report whether the service is the one of the API server, which has an address of its own."""
     metadata = service["metadata"]
     names = (metadata.get("namespace"), metadata.get("name"))
     return address == API_SERVER_IP and names == ("default", "kubernetes")

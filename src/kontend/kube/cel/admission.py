@@ -66,7 +66,7 @@ STRUCTS: Final[Mapping[str, dict[str, Type]]] = {
 def admission_environment(
     *, params: bool, authorizer: bool, variables: Mapping[str, Type] | None = None
 ) -> Environment:
-    """The names of an admission expression; ``variables`` are those of its policy with their types."""
+    """Return the names of an admission expression; ``variables`` are those of its policy with their types."""
     names = {
         "object": types.DYN,
         "oldObject": types.DYN,
@@ -85,7 +85,7 @@ def admission_environment(
 
 
 def result_type(source: str, environment: Environment, *, bindings: bool = False) -> Type:
-    """The type that an expression evaluates to; raises a ``CompileError`` with its mistakes.
+    """Return the type that an expression evaluates to; raises a ``CompileError`` with its mistakes.
 
     ``bindings`` allows ``cel.bind``.
 
@@ -104,7 +104,7 @@ _AS_IT_IS: Final = frozenset({
 
 
 def variable_type(kind: Type | None) -> Type:
-    """The type under which later expressions see a variable: objects lose theirs.
+    """Return the type under which later expressions see a variable: objects lose theirs.
 
     >>> str(variable_type(types.list_of(types.struct("kubernetes.URL"))))
     'list(dyn)'

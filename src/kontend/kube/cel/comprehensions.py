@@ -23,17 +23,17 @@ class Compiler(Protocol):
     raw: dict[str, Mapping[str, Any] | None]
 
     def value(self, node: Node) -> Run:
-        """The node's value as CEL has it."""
+        """Return the node's value as CEL has it."""
 
     def compile(self, node: Node) -> tuple[Run, Mapping[str, Any] | None]:
-        """The node's value, perhaps still as JSON."""
+        """Return the node's value, perhaps still as JSON."""
 
     def bind(self, name: str, schema: Mapping[str, Any] | None) -> int:
-        """A slot for a new variable."""
+        """Return a slot for a new variable."""
 
 
 def compile_comprehension(compiler: Compiler, node: Comprehension) -> Run:
-    """The loop for a comprehension."""
+    """Return the loop for a comprehension."""
     over, schema = compiler.compile(node.range)
     saved = dict(compiler.slots), dict(compiler.raw)
     accumulator = compiler.value(node.init)
@@ -52,7 +52,7 @@ def compile_comprehension(compiler: Compiler, node: Comprehension) -> Run:
 
 
 def _element(schema: Mapping[str, Any] | None) -> tuple[Mapping[str, Any] | None, Callable[[Any], Any] | None]:
-    """The schema of what is iterated while it stays JSON, or how it is converted at once."""
+    """Return the schema of what is iterated while it stays JSON, or how it is converted at once."""
     if schema is None:
         return None, None
     inner = as_mapping(schema.get("items") or schema.get("additionalProperties"))
@@ -66,7 +66,7 @@ Pairs = Callable[[Frame], Iterable[None]]
 
 
 def _pairs(over: Run, convert: Callable[[Any], Any] | None, first: int, second: int, cost: int) -> Pairs:
-    """Iterates: charges for each turn and sets the variables in the frame before it."""
+    """Iterate: charges for each turn and sets the variables in the frame before it."""
 
     def run(frame: Frame) -> Iterable[None]:
         items = over(frame)

@@ -38,7 +38,7 @@ class DynamicExpression:
     size: int
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
-        """The result; an ``EvalError`` when there is none."""
+        """Return the result; an ``EvalError`` when there is none."""
         slots = [values.get(name) for name in self.variables]
         return evaluated(self.run, [*slots, *[None] * (self.size - len(slots)), meter(PER_CALL_LIMIT)])
 

@@ -10,7 +10,7 @@ from kontend.kube.cel.values import EvalError, NoOverload
 
 
 def evaluated(run: Run, frame: list[Any]) -> Any:
-    """The result of an expression on some values. Raises an ``EvalError``."""
+    """Return the result of an expression on some values. Raises an ``EvalError``."""
     try:
         return run(frame)
     except EvalError:

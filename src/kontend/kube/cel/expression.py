@@ -44,7 +44,7 @@ class Expression:
     declaration: Declaration | None
 
     def evaluate(self, value: Any, old: Any = None, left: list[float] | None = None) -> Any:
-        """The result; an ``EvalError`` when there is none.
+        """Return the result; an ``EvalError`` when there is none.
 
         ``left`` is what the evaluation may still cost (:func:`~kontend.kube.cel.cost.metering.meter`).
         """
@@ -55,7 +55,7 @@ class Expression:
         return evaluated(self.run, frame)
 
     def old_value(self, old: Any) -> Any:
-        """Returns the value of ``oldSelf``, given the old JSON (``None`` when there is none)."""
+        """Return the value of ``oldSelf``, given the old JSON (``None`` when there is none)."""
         if not self.optional_old:
             return old
         if old is None:

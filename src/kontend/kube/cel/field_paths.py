@@ -19,7 +19,7 @@ class FieldPathError(ValueError):
 
 
 def parse_field_path(text: str, node: Mapping[str, Any]) -> str:
-    """The path as field errors spell it.
+    """Return the path as field errors spell it.
 
     >>> parse_field_path(".a['b']", {"properties": {"a": {"additionalProperties": {"type": "string"}}}})
     'a[b]'
@@ -28,7 +28,7 @@ def parse_field_path(text: str, node: Mapping[str, Any]) -> str:
 
 
 def find_field(text: str, node: Mapping[str, Any], *, brackets: bool = True) -> tuple[str, Mapping[str, Any]]:
-    """The path as field errors spell it, and the schema it leads to; ``brackets`` allows ``['key']``."""
+    """Return the path as field errors spell it, and the schema it leads to; ``brackets`` allows ``['key']``."""
     tokens = iter(_TOKEN.findall(text))
     path = ""
     for token in tokens:

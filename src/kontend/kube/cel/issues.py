@@ -24,7 +24,7 @@ class Issues:
         self.found: list[tuple[int, int, str]] = []
 
     def add(self, at: int, message: str) -> None:
-        """Notes a mistake."""
+        """Note a mistake."""
         if len(self.found) > _MOST:
             return
         before = self.source[:at]
@@ -32,11 +32,11 @@ class Issues:
         self.found.append((line, at - (before.rfind("\n") + 1), message))
 
     def add_limit(self, message: str) -> None:
-        """Notes that the expression as a whole exceeds a limit."""
+        """Note that the expression as a whole exceeds a limit."""
         self.found.append((-1, -1, message))
 
     def raise_any(self) -> None:
-        """Raises what was found, if anything."""
+        """Raise what was found, if anything."""
         if self.found:
             raise CompileError(self.text())
 

@@ -31,7 +31,7 @@ _CONVERSIONS: Final = frozenset({"bool", "bytes", "double", "duration", "dyn", "
 
 
 def check_constants(node: Call) -> None:
-    """Tries conversions and patterns of constants at once, so that mistakes are found when a rule is compiled."""
+    """Try conversions and patterns of constants at once, so that mistakes are found when a rule is compiled."""
     last = node.args[-1] if node.args else None
     if not isinstance(last, Literal):
         return
@@ -47,7 +47,7 @@ def check_constants(node: Call) -> None:
 
 
 def converted_value(run: Run, schema: Mapping[str, Any]) -> Run:
-    """A value, converted from JSON when it is read."""
+    """Return a value, converted from JSON when it is read."""
     convert = converter(schema)
     if convert is None:
         return run
@@ -60,7 +60,7 @@ def converted_value(run: Run, schema: Mapping[str, Any]) -> Run:
 
 
 def field_reader(operand: Run, key: str, missing: str, declared: Declaration) -> tuple[Run, Mapping[str, Any] | None]:
-    """Reads a field of an object: a null counts as missing."""
+    """Read a field of an object: a null counts as missing."""
     convert = converter(declared.node)
     if convert is not None and declared.node.get("type") not in ("array", "object"):
         change = convert
@@ -83,7 +83,7 @@ def field_reader(operand: Run, key: str, missing: str, declared: Declaration) ->
 
 
 def map_field(operand: Run, name: str, test: bool) -> Run:
-    """Reads an entry of a map, or tests for it."""
+    """Read an entry of a map, or tests for it."""
 
     def run(frame: Frame) -> Any:
         value = operand(frame)
@@ -142,7 +142,7 @@ def logic(terms: list[Run], decided: bool, known: bool) -> Run:
 
 
 def _is_plain(kind: Type) -> bool:
-    """Reports whether Python's equality is CEL's for this type: nothing in it is left to the run."""
+    """Report whether Python's equality is CEL's for this type: nothing in it is left to the run."""
     if kind.kind in ("list", "map"):
         return all(map(_is_plain, kind.params))
     return kind.kind in _SCALARS or kind.kind == "struct"
@@ -213,7 +213,7 @@ _BY_VALUE: Final = frozenset({"contains", "startsWith", "endsWith", "matches", "
 
 
 def general_call(name: str, args: list[Run]) -> Run:
-    """A call of a function that looks at the types of its arguments."""
+    """Return a call of a function that looks at the types of its arguments."""
     function = FUNCTIONS[name]
 
     def run(frame: Frame) -> Any:

@@ -58,12 +58,12 @@ class Compiler:
         self.size = len(variables)
 
     def value(self, node: Node) -> Run:
-        """The node's value as CEL has it."""
+        """Return the node's value as CEL has it."""
         run, schema = self.compile(node)
         return run if schema is None else converted_value(run, schema)
 
     def compile(self, node: Node) -> Compiled:
-        """The node's value, perhaps still as JSON."""
+        """Return the node's value, perhaps still as JSON."""
         if isinstance(node, Literal):
             constant = node.value
             return (lambda _: constant), None
@@ -81,7 +81,7 @@ class Compiler:
         return compile_comprehension(self, node), None
 
     def bind(self, name: str, schema: Mapping[str, Any] | None) -> int:
-        """A slot for a new variable; the caller restores ``slots`` and ``raw`` when its scope ends."""
+        """Return a slot for a new variable; the caller restores ``slots`` and ``raw`` when its scope ends."""
         slot = self.size
         self.size += 1
         self.slots[name] = slot
@@ -117,7 +117,7 @@ class Compiler:
         return map_field(operand, node.field, node.test), self._below(node.operand) if not node.test else None
 
     def _below(self, operand: Node) -> Mapping[str, Any] | None:
-        """The schema of the values of a map, or the items of a list, that are still JSON."""
+        """Return the schema of the values of a map, or the items of a list, that are still JSON."""
         schema = self.compile(operand)[1]
         if schema is None:
             return None

@@ -77,12 +77,12 @@ def compile_rules(schema: Schema) -> RuleNode | None:
 
 
 def rule_tree(node: Mapping[str, Any], *, resource: bool) -> RuleNode | None:
-    """The rules at and below a node; ``resource`` when it is the root of an object."""
+    """Return the rules at and below a node; ``resource`` when it is the root of an object."""
     return _tree(node, node, resource) if has_rules(node) else None
 
 
 def has_rules(node: Mapping[str, Any]) -> bool:
-    """Reports whether a node or anything below it (outside of ``allOf``, ``anyOf`` and so on) has rules."""
+    """Report whether a node or anything below it (outside of ``allOf``, ``anyOf`` and so on) has rules."""
     if node.get("x-kubernetes-validations"):
         return True
     below = [*as_mapping(node.get("properties")).values(), node.get("items"), node.get("additionalProperties")]
@@ -90,7 +90,7 @@ def has_rules(node: Mapping[str, Any]) -> bool:
 
 
 def _tree(rules: Mapping[str, Any], node: Mapping[str, Any], resource: bool) -> RuleNode | None:
-    """The rules of one schema on the values of another: they differ inside ``allOf``."""
+    """Return the rules of one schema on the values of another: they differ inside ``allOf``."""
     declaration = declare(node, resource=resource)
     if declaration is None:
         return None
@@ -124,7 +124,7 @@ def _embedded(node: Mapping[str, Any]) -> bool:
 
 
 def compile_all(rules: Any, declaration: Declaration) -> list[Rule]:
-    """The rules of one node."""
+    """Return the rules of one node."""
     return [compile_rule(as_mapping(rule), declaration) for rule in rules or ()]
 
 
@@ -164,7 +164,7 @@ def _compile(
 
 
 def rule_errors(rules: RuleNode, obj: Any, old: Any, path: Path = None, *, ratchet: bool = True) -> list[FieldError]:
-    """Returns the violations of the rules by a value; ``old`` is its old value, if there is one."""
+    """Return the violations of the rules by a value; ``old`` is its old value, if there is one."""
     errors = _Errors()
     try:  # noqa: SIM105 - suppress() costs a microsecond, and every write of a custom resource comes here
         _walk(rules, obj, old, path, errors, None, ratchet and old is not MISSING, True)
@@ -269,7 +269,7 @@ def _check(
 
 
 def _evaluated(expression: Expression, value: Any, old: Any, errors: _Errors, path: Path, rules: RuleNode) -> Any:
-    """Returns the result of a rule; what it has cost is taken off the budget of the object."""
+    """Return the result of a rule; what it has cost is taken off the budget of the object."""
     left = meter(PER_CALL_LIMIT)
     try:
         return expression.evaluate(value, old, left)
@@ -300,7 +300,7 @@ def _failed(where: str, kind: str, problem: str, rule: Rule) -> FieldError:
 
 
 def _message(rule: Rule, value: Any, old: Any) -> str:
-    """The message that the rule's own expression makes, or nothing when it fails to make one."""
+    """Return the message that the rule's own expression makes, or nothing when it fails to make one."""
     if rule.message is None:
         return ""
     try:

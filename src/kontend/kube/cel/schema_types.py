@@ -32,7 +32,7 @@ _META: Final[Mapping[str, Any]] = {"type": "object", "properties": {"name": _STR
 
 
 def escape(name: str) -> str | None:
-    """The identifier for a field, or nothing when there is none.
+    """Return the identifier for a field, or nothing when there is none.
 
     >>> escape("a-b"), escape("namespace"), escape("$x")
     ('a__dash__b', '__namespace__', None)
@@ -47,7 +47,7 @@ def escape(name: str) -> str | None:
 
 
 def with_meta(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A resource's schema with what every resource has: its kind, its version and its names."""
+    """Return a resource's schema with what every resource has: its kind, its version and its names."""
     properties = as_mapping(node.get("properties"))
     implied = {"kind": _STRING, "apiVersion": _STRING, "metadata": _META}
     return {**node, "properties": {**properties, **implied}}
@@ -67,14 +67,14 @@ class Declaration:
     structs: dict[str, Declaration] = field(default_factory=dict)
 
     def selectable(self) -> dict[str, tuple[str, Declaration]]:
-        """The fields by every name that may follow a dot: reserved words stand for themselves there."""
+        """Return the fields by every name that may follow a dot: reserved words stand for themselves there."""
         fields = self.fields or {}
         reserved = {key: (key, declared) for key, declared in fields.values() if key in _RESERVED}
         return {**reserved, **fields}
 
 
 def declare(node: Mapping[str, Any], *, resource: bool, name: str = "selfType") -> Declaration | None:
-    """The declaration of a schema, or nothing when rules cannot see it."""
+    """Return the declaration of a schema, or nothing when rules cannot see it."""
     structs: dict[str, Declaration] = {}
     declaration = _declare(node, resource, name, structs)
     if declaration is not None:
@@ -184,7 +184,7 @@ _TEXTS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
 
 
 def converter(node: Mapping[str, Any]) -> Convert | None:
-    """Returns the conversion from JSON to a CEL value; nothing when the JSON is one already."""
+    """Return the conversion from JSON to a CEL value; nothing when the JSON is one already."""
     kind = node.get("type")
     if node.get("x-kubernetes-int-or-string") is True:
         return None
@@ -287,7 +287,7 @@ _GO_TYPES: Final = {
 
 
 def data_problem(value: Any, node: Mapping[str, Any]) -> str:
-    """Returns CEL's message about JSON that does not fit its schema (an update may leave such data alone)."""
+    """Return CEL's message about JSON that does not fit its schema (an update may leave such data alone)."""
     if value is None:
         return "" if node.get("nullable") is True else _NULL_DATA
     if node.get("x-kubernetes-int-or-string") is True:

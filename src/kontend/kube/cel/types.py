@@ -49,42 +49,42 @@ _NULLABLE: Final = frozenset({"opaque", "struct", "timestamp", "duration"})
 
 
 def list_of(element: Type) -> Type:
-    """A list."""
+    """Return a list."""
     return Type("list", "list", (element,))
 
 
 def map_of(key: Type, value: Type) -> Type:
-    """A map."""
+    """Return a map."""
     return Type("map", "map", (key, value))
 
 
 def type_of(inner: Type) -> Type:
-    """The type of a type."""
+    """Return the type of a type."""
     return Type("type", "type", (inner,))
 
 
 def struct(name: str) -> Type:
-    """An object with named fields."""
+    """Return an object with named fields."""
     return Type("struct", name)
 
 
 def param(name: str) -> Type:
-    """A type parameter."""
+    """Return a type parameter."""
     return Type("param", name)
 
 
 def opaque(name: str, *params: Type) -> Type:
-    """A type that only functions know."""
+    """Return a type that only functions know."""
     return Type("opaque", name, params)
 
 
 def optional_of(inner: Type) -> Type:
-    """A value that may be missing."""
+    """Return a value that may be missing."""
     return opaque("optional_type", inner)
 
 
 def unwrap_optional(kind: Type) -> tuple[Type, bool]:
-    """The type inside an optional, and whether there was one."""
+    """Return the type inside an optional, and whether there was one."""
     return (kind.params[0], True) if kind.name == "optional_type" and kind.params else (kind, False)
 
 
@@ -120,7 +120,7 @@ def _assign(mapping: Mapping, left: Type, right: Type) -> bool:
 
 
 def _bind(mapping: Mapping, wanted: Type, parameter: Type) -> tuple[bool, bool]:
-    """Reports whether a parameter may stand for a type, and whether it stood for one before."""
+    """Report whether a parameter may stand for a type, and whether it stood for one before."""
     if wanted == parameter:
         return True, True
     bound = mapping.get(parameter.name)
@@ -140,7 +140,7 @@ def _bind(mapping: Mapping, wanted: Type, parameter: Type) -> tuple[bool, bool]:
 
 
 def less_specific(left: Type, right: Type) -> bool:
-    """Reports whether the left type is equal to the right one or says less."""
+    """Report whether the left type is equal to the right one or says less."""
     if left.kind in ("dyn", "param"):
         return True
     if right.kind in ("dyn", "param") or left.kind != right.kind:
@@ -155,7 +155,7 @@ def less_specific(left: Type, right: Type) -> bool:
 
 
 def _absent(mapping: Mapping, parameter: Type, within: Type) -> bool:
-    """The occurs check: a parameter must not be bound to a type that contains it."""
+    """Return whether the occurs check: a parameter must not be bound to a type that contains it."""
     if parameter == within:
         return False
     if within.kind == "param":
@@ -165,7 +165,7 @@ def _absent(mapping: Mapping, parameter: Type, within: Type) -> bool:
 
 
 def substitute(mapping: Mapping, kind: Type, *, free_is_dyn: bool = False) -> Type:
-    """A type with its parameters replaced by what they are bound to."""
+    """Return a type with its parameters replaced by what they are bound to."""
     if kind.kind == "param":
         bound = mapping.get(kind.name)
         if bound is not None:

@@ -113,11 +113,11 @@ class MapList(list[Any]):
     __hash__ = None
 
     def by_key(self) -> dict[tuple[Any, ...], Any]:
-        """The items by their keys; a later one takes the place of an earlier one."""
+        """Return the items by their keys; a later one takes the place of an earlier one."""
         return {self.key_of(item): item for item in self}
 
     def key_of(self, item: Any) -> tuple[Any, ...]:
-        """Returns the key that identifies an item."""
+        """Return the key that identifies an item."""
         return tuple(_hashable(item.get(key)) for key in self.keys) if isinstance(item, dict) else (id(item),)
 
 
@@ -152,7 +152,7 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def type_name(value: Any) -> str:
-    """The name of a value's type."""
+    """Return the name of a value's type."""
     kind = type(value)
     name = _TYPE_NAMES.get(kind)
     if name is not None:
@@ -176,5 +176,5 @@ _GO_NAMES: Final = {
 
 
 def go_type_name(value: Any) -> str:
-    """The name that cel-go's own messages give to a value's type."""
+    """Return the name that cel-go's own messages give to a value's type."""
     return f"types.{_GO_NAMES.get(type_name(value), 'Type')}"

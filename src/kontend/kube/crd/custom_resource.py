@@ -52,7 +52,7 @@ class CustomDefinition:
 
     @classmethod
     def of(cls, spec: Mapping[str, Any], version: Mapping[str, Any]) -> CustomDefinition:
-        """Reads one version from the ``spec`` of a definition."""
+        """Read one version from the ``spec`` of a definition."""
         subresources = version.get("subresources") or {}
         storage = next(candidate for candidate in spec["versions"] if candidate.get("storage"))
         kind = f"{spec['group']}/{version['name']} {spec['names']['kind']}"
@@ -96,7 +96,7 @@ class CustomDefinition:
         return self.schema if self.version == self.storage_version else structural_schema(self.storage_openapi)
 
     def scale_of(self, obj: Mapping[str, Any]) -> Json:
-        """The Scale of an object."""
+        """Return the Scale of an object."""
         scale = self.scale or {}
         metadata = obj.get("metadata") or {}
         replicas = _at(obj, scale.get("specReplicasPath", ""))
@@ -119,7 +119,7 @@ class CustomDefinition:
             raise internal_error(f'the spec replicas field "{path}" does not exist')
 
     def set_scale(self, obj: Json, scale: Mapping[str, Any]) -> None:
-        """Gives an object the replicas of a Scale, and its resourceVersion for the usual check."""
+        """Give an object the replicas of a Scale, and its resourceVersion for the usual check."""
         fields = (self.scale or {}).get("specReplicasPath", "").removeprefix(".").split(".")
         at = obj
         for field in fields[:-1]:
@@ -131,7 +131,7 @@ class CustomDefinition:
 
 
 def _at(obj: Any, path: str) -> Any:
-    """The value at a path of field names such as ``.spec.replicas``, or None."""
+    """Return the value at a path of field names such as ``.spec.replicas``, or None."""
     if not path:
         return None
     for field in path.removeprefix(".").split("."):
@@ -181,7 +181,7 @@ class CustomStrategy(WithOwnFieldLabels):
                 new[name] = value
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new object."""
+        """Validate a new object."""
         wrong = self._type_errors(obj)
         preceding = wrong or validate_object_meta(
             obj["metadata"], namespaced=self.definition.namespaced, name_rule=dns1123_subdomain
@@ -191,7 +191,7 @@ class CustomStrategy(WithOwnFieldLabels):
         )
 
     def validate_changes(self, subresource: str, new: Json, old: Json) -> list[FieldError]:
-        """Validates an update through the main resource ("") or one of its subresources."""
+        """Validate an update through the main resource ("") or one of its subresources."""
         wrong = self._type_errors(new)
         preceding = wrong
         if not wrong and new["metadata"] != old["metadata"]:
@@ -207,7 +207,7 @@ class CustomStrategy(WithOwnFieldLabels):
         )
 
     def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:
-        """Returns the server's warnings about new finalizers."""
+        """Return the server's warnings about new finalizers."""
         finalizers = new["metadata"].get("finalizers")
         if not finalizers:
             return []
@@ -216,7 +216,7 @@ class CustomStrategy(WithOwnFieldLabels):
         return finalizer_warnings(added)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
-        """The values of the selectable fields."""
+        """Return the values of the selectable fields."""
         labels = dict(super().field_labels(obj))
         for field in self.definition.selectable_fields:
             value = _at(obj, field)

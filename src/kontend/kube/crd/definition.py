@@ -22,7 +22,7 @@ _NAMES: Final = ("plural", "singular", "shortNames", "kind", "listKind", "catego
 
 
 def default_crd(crd: Json) -> None:
-    """Fills in what a definition leaves out, in place.
+    """Fill in what a definition leaves out, in place.
 
     >>> crd = {"spec": {"names": {"plural": "widgets", "kind": "Widget"}, "versions": []}}
     >>> default_crd(crd); crd["spec"]["names"]["listKind"], crd["spec"]["conversion"]
@@ -71,7 +71,7 @@ def prepare_for_update(new: Json, old: Mapping[str, Any]) -> None:
 
 
 def crd_status(crd: Mapping[str, Any], *, now: str = "", taken: Sequence[Mapping[str, Any]] = ()) -> Json:
-    """The status that the server's controllers leave on a definition; ``taken`` are the other ones in its group.
+    """Return the status that the server's controllers leave on a definition; ``taken`` are the other ones in its group.
 
     A name that another definition was accepted with is refused, and the definition is not established then.
     """
@@ -104,7 +104,7 @@ def crd_status(crd: Mapping[str, Any], *, now: str = "", taken: Sequence[Mapping
 
 
 def _accept_names(names: Mapping[str, Any], accepted: Json, taken: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """Takes over the names that are free; returns reason and message of the last conflict, if there is one."""
+    """Take over the names that are free; return reason and message of the last conflict, if there is one."""
     resources: set[str] = set()
     kinds: set[str] = set()
     for other in taken:
@@ -150,7 +150,7 @@ def _is_protected(group: str) -> bool:
 
 
 def _approval(crd: Mapping[str, Any]) -> tuple[str, str]:
-    """Reads the annotation that approves a protected group: returns its state, and the reason for it."""
+    """Read the annotation that approves a protected group: returns its state, and the reason for it."""
     text = str(as_mapping(as_mapping(crd.get("metadata")).get("annotations")).get(_APPROVAL) or "")
     must = f"protected groups must have approval annotation {go_quote(_APPROVAL)}"
     if not text:
@@ -179,7 +179,7 @@ def _set_approval(conditions: list[Json], crd: Mapping[str, Any], now: str) -> N
 
 
 def validate_crd(crd: Mapping[str, Any]) -> list[FieldError]:
-    """Validates a new definition."""
+    """Validate a new definition."""
     spec = as_mapping(crd.get("spec"))
     plural = as_mapping(spec.get("names")).get("plural") or ""
     wanted = f"{plural}.{spec.get('group') or ''}"
@@ -193,13 +193,13 @@ def validate_crd(crd: Mapping[str, Any]) -> list[FieldError]:
 
 
 def validate_crd_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
-    """Validates a change of a definition; mistakes that were accepted before are tolerated."""
+    """Validate a change of a definition; mistakes that were accepted before are tolerated."""
     errors = validate_object_meta_update(as_mapping(new.get("metadata")), as_mapping(old.get("metadata")))
     return errors + _errors(new, old, update_strictness(new, old))
 
 
 def crd_warnings(new: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[str]:
-    """Returns warnings about new string formats that the server does not know.
+    """Return warnings about new string formats that the server does not know.
 
     >>> node = {"type": "object", "properties": {"a": {"type": "string", "format": "nope"}}}
     >>> crd_warnings({"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": node}}]}})

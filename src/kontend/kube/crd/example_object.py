@@ -35,7 +35,7 @@ _FORMATS: Final = {
 
 
 def example_object(crd: Mapping[str, Any], version: str, *, name: str = _NAME) -> dict[str, Any]:
-    """An object of a definition in one of its versions.
+    """Return an object of a definition in one of its versions.
 
     >>> from kontend.kube.crd.permissive import permissive_crd
     >>> example_object(permissive_crd("Widget.example.com/v1"), "v1")["spec"]

@@ -37,7 +37,7 @@ class InternalSpec:
         return [(path, node) for path, holder in holders if isinstance(node := holder.get("openAPIV3Schema"), Mapping)]
 
     def schema_of(self, name: str) -> Mapping[str, Any] | None:
-        """The schema holder of one version."""
+        """Return the schema holder of one version."""
         for version in self.versions:
             if version.get("name") == name:
                 own = version.get("schema")
@@ -46,7 +46,7 @@ class InternalSpec:
 
 
 def internal_spec(spec: Mapping[str, Any]) -> InternalSpec:
-    """Takes out of the versions what they share."""
+    """Take out of the versions what they share."""
     versions = [_version(version) for version in spec.get("versions") or ()]
     shared: dict[str, Any] = {}
     for name in _SHARED:
@@ -129,7 +129,7 @@ _TYPES: Final[dict[str, _Fields]] = {
 
 
 def shown(kind: str, value: Any) -> Verbatim:
-    """A structure as Go prints it.
+    """Return a structure as Go prints it.
 
     >>> shown("selectable", {"jsonPath": ".spec.a"})
     '{"JSONPath":".spec.a"}'
@@ -138,12 +138,12 @@ def shown(kind: str, value: Any) -> Verbatim:
 
 
 def shown_list(kind: str, values: list[Any]) -> Verbatim:
-    """A list of structures as Go prints it."""
+    """Return a list of structures as Go prints it."""
     return Verbatim("[" + ",".join(_shown(kind, value) for value in values) + "]")
 
 
 def set_fields(node: Mapping[str, Any]) -> list[str]:
-    """The Go names of the fields of a schema that are set, in the order of the type."""
+    """Return the Go names of the fields of a schema that are set, in the order of the type."""
     return [name for name, key, form in _TYPES["schema"] if _is_set(node.get(key), form)]
 
 

@@ -114,7 +114,7 @@ def selectable_errors(fields: Sequence[Any], schema: Node, path: str, *, limited
 
 
 def conversion_errors(conversion: Node, path: str, *, known_versions: bool) -> list[FieldError]:
-    """The conversion strategy, and the webhook that goes with one of them."""
+    """Return the conversion strategy, and the webhook that goes with one of them."""
     errors: list[FieldError] = []
     strategy = conversion.get("strategy") or ""
     if not strategy:

@@ -16,7 +16,7 @@ from kontend.kube.schema.tree import MISSING
 
 
 def default_errors(node: Node, path: str, *, pruned: bool) -> list[FieldError]:
-    """Lists the errors in the defaults in a schema; ``pruned`` also refuses unknown fields in them."""
+    """List the errors in the defaults in a schema; ``pruned`` also refuses unknown fields in them."""
     return _errors(node, path, pruned, root=True, metadata=False)
 
 

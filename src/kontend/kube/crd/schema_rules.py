@@ -49,7 +49,7 @@ class Costs:
     most_expensive: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, path: str, cost: int) -> None:
-        """Counts one rule."""
+        """Count one rule."""
         self.total = min(self.total + cost, _UNBOUNDED)
         if cost >= _MOST_TOTAL_COST // 100:
             self.most_expensive.append((cost, path))
@@ -57,7 +57,7 @@ class Costs:
             del self.most_expensive[4:]
 
     def errors(self, path: str) -> list[FieldError]:
-        """Returns the error about a sum that is too high."""
+        """Return the error about a sum that is too high."""
         if self.total <= _MOST_TOTAL_COST:
             return []
         says = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
@@ -83,7 +83,7 @@ class _Position:
 
 
 def schema_errors(node: Node, path: str, options: Options, costs: Costs | None) -> list[FieldError]:
-    """Lists the errors of a schema; ``costs`` sums up its rules, which are not compiled without it."""
+    """List the errors of a schema; ``costs`` sums up its rules, which are not compiled without it."""
     schema, rules = _check(node, _Position(path, root=True, rules=costs is not None), options, costs)
     return schema + rules
 
@@ -175,7 +175,7 @@ def _children(node: Node, position: _Position) -> list[tuple[Node, _Position]]:
 
 
 def _most_elements(node: Node, most: int | None) -> int | None:
-    """Returns how often a child of this node can occur."""
+    """Return how often a child of this node can occur."""
     if most is None:
         return None
     bound: int | None = 1

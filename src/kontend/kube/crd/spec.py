@@ -47,12 +47,12 @@ class Strictness:
 
 
 def new_strictness() -> Strictness:
-    """Returns the checks for a new definition."""
+    """Return the checks for a new definition."""
     return Strictness()
 
 
 def update_strictness(new: Node, old: Node) -> Strictness:
-    """Returns the checks for an update, without those that the old definition already violates."""
+    """Return the checks for an update, without those that the old definition already violates."""
     before, after = internal_spec(as_mapping(old.get("spec"))), internal_spec(as_mapping(new.get("spec")))
     nodes = [node for _, node in before.schemas()]
     inner = [schema for node in nodes for schema in all_nodes(node)]
@@ -87,7 +87,7 @@ def update_strictness(new: Node, old: Node) -> Strictness:
 
 
 def all_nodes(node: Node) -> Iterator[Node]:
-    """A schema and all the schemas in it."""
+    """Yield a schema and all the schemas in it."""
     yield node
     if isinstance(node.get("items"), Mapping):
         yield from all_nodes(node["items"])
@@ -126,7 +126,7 @@ def _has_loose_set(node: Node) -> bool:
 
 
 def spec_errors(raw: Node, strictness: Strictness) -> list[FieldError]:
-    """Lists the errors in the spec of a definition."""
+    """List the errors in the spec of a definition."""
     spec = internal_spec(raw)
     preserving = raw.get("preserveUnknownFields") is True
     errors = _group_errors(str(raw.get("group") or ""))
@@ -197,7 +197,7 @@ def _missing_schemas(spec: InternalSpec, strictness: Strictness, preserving: boo
 
 
 def _is_extended(node: Node) -> bool:
-    """Reports whether a schema uses extensions that only make sense in a structural one."""
+    """Report whether a schema uses extensions that only make sense in a structural one."""
     return (
         node.get("x-kubernetes-embedded-resource") is True
         or node.get("x-kubernetes-preserve-unknown-fields") is not None
@@ -213,7 +213,7 @@ def _all_subresources(spec: InternalSpec) -> list[Any]:
 
 
 def _for_version(strictness: Strictness, name: str) -> Strictness:
-    """Drops the errors about the cost of rules in a schema that did not change."""
+    """Drop the errors about the cost of rules in a schema that did not change."""
     if name not in strictness.unchanged:
         return strictness
     return replace(strictness, options=replace(strictness.options, expression_cost=False))

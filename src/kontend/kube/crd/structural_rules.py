@@ -48,7 +48,7 @@ _KEPT: Final = frozenset(
 
 
 def conversion_problem(node: Node) -> str:
-    """Returns the reason why a schema cannot be read as a structural one, or nothing."""
+    """Return the reason why a schema cannot be read as a structural one, or nothing."""
     for key, name in _UNSUPPORTED:
         if node.get(key) or (key == "additionalItems" and node.get(key) is not None):
             return f"OpenAPIV3Schema '{name}' is not supported"
@@ -205,7 +205,7 @@ def _nested_errors(node: Node, skip_any_of: bool, path: str) -> list[FieldError]
 
 
 def _value_completeness(rules: Node, node: Node | None, path: str, rules_path: str) -> list[FieldError]:
-    """Validates that fields named inside ``allOf``, ``anyOf``, ``oneOf`` and ``not`` also are in the structure."""
+    """Validate that fields named inside ``allOf``, ``anyOf``, ``oneOf`` and ``not`` also are in the structure."""
     if node is None:
         return [required(path, f"because it is defined in {rules_path}")]
     errors: list[FieldError] = []

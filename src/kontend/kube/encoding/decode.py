@@ -29,7 +29,7 @@ _MOST_UNKNOWN: Final = 100
 
 
 def decode(raw: Any, schema: Schema) -> tuple[dict[str, Any], list[str]]:
-    """A value as the kind's Go type holds it, and the paths of the fields it does not know.
+    """Return a value as the kind's Go type holds it, and the paths of the fields it does not know.
 
     ``raw`` is used up: parts of it become parts of the result.
 
@@ -69,12 +69,12 @@ class _Field(Step):
 
 
 def has_own_form(schema: Schema) -> bool:
-    """Reports whether the type's JSON is not simply that of a string, a number, a list or an object."""
+    """Report whether the type's JSON is not simply that of a string, a number, a list or an object."""
     return schema.go_type in _OWN_FORM or schema.format == "byte" or schema.go_type.startswith("JSONSchemaPropsOr")
 
 
 def _can_be_empty(schema: Schema) -> bool:
-    """Reports whether Go's omitempty ever applies: not to structs, and types with their own form are structs."""
+    """Report whether Go's omitempty ever applies: not to structs, and types with their own form are structs."""
     return schema.go_type not in _OWN_FORM and not (schema.type == "object" and schema.additional is None)
 
 
@@ -90,7 +90,7 @@ class StructDecoder:
         self.always: list[tuple[str, Any, StructDecoder | None]] = []
 
     def compile(self) -> dict[str, _Field]:
-        """Makes the table of fields."""
+        """Make the table of fields."""
         fields: dict[str, _Field] = {}
         always: list[tuple[str, Any, StructDecoder | None]] = []
         for name, child in self.schema.properties.items():
@@ -132,7 +132,7 @@ class StructDecoder:
 
 
 def decoder_of(schema: Schema) -> Decoder:
-    """The decoder of a schema, made when first asked for."""
+    """Return the decoder of a schema, made when first asked for."""
     decoder: Decoder | None = schema.decoder
     if decoder is None:
         decoder = schema.decoder = _make_decoder(schema)
@@ -159,7 +159,7 @@ def _make_decoder(schema: Schema) -> Decoder:
 
 
 def _zero(schema: Schema) -> Any:
-    """Returns the value that Go writes for a field that was never set."""
+    """Return the value that Go writes for a field that was never set."""
     if schema.go_type in _OWN_FORM:
         return _OWN_ZERO.get(schema.go_type)
     if schema.format == "byte":
@@ -270,7 +270,7 @@ def _quantity(value: Any, _at: At, _run: Run) -> str:
 
 
 def _text(value: Any, at: At, run: Run) -> str:
-    """The string inside a type with its own JSON form."""
+    """Return the string inside a type with its own JSON form."""
     if not isinstance(value, str):
         run.error = None
         raise DecodeError(cannot_unmarshal(json_kind(value), "string", at))
@@ -302,7 +302,7 @@ def _anything(value: Any, _at: At, _run: Run) -> Any:
 
 
 def one_of(go_type: str, props: Schema) -> Decoder:
-    """The decoder of the types of a CustomResourceDefinition that hold a schema or something simpler.
+    """Return the decoder of the types of a CustomResourceDefinition that hold a schema or something simpler.
 
     Inside them nothing is strict: unknown fields vanish without a warning.
     """

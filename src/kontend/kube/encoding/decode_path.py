@@ -42,13 +42,13 @@ class Run:
         self.unknown: list[str] = []
 
     def mismatch(self, value: Any, go_name: str, at: At, *, literal: bool = False) -> None:
-        """Notes that a value does not fit, unless something did not fit before."""
+        """Note that a value does not fit, unless something did not fit before."""
         if self.error is None:
             self.error = cannot_unmarshal(json_kind(value, literal=literal), go_name, at)
 
 
 def json_kind(value: Any, *, literal: bool = False) -> str:
-    """A value's type as Go's JSON package calls it; with ``literal``, a number is shown as well."""
+    """Return a value's type as Go's JSON package calls it; with ``literal``, a number is shown as well."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
@@ -59,7 +59,7 @@ def json_kind(value: Any, *, literal: bool = False) -> str:
 
 
 def cannot_unmarshal(value: str, go_name: str, at: At) -> str:
-    """The message for a mismatch: the struct is the innermost one, the path leaves out indexes and keys."""
+    """Return the message for a mismatch: the struct is the innermost one, the path leaves out indexes and keys."""
     struct = ""
     names: list[str] = []
     while at is not None:
@@ -73,7 +73,7 @@ def cannot_unmarshal(value: str, go_name: str, at: At) -> str:
 
 
 def unknown_path(at: At, last: str) -> str:
-    """Returns the path of an unknown field, as strict decoding writes it."""
+    """Return the path of an unknown field, as strict decoding writes it."""
     parts = ["." + last]
     while at is not None:
         at, step = at

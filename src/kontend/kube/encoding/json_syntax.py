@@ -36,7 +36,7 @@ class MalformedJSON(BadRequest):
 
 
 def read(raw: bytes, *, literals: bool = False) -> tuple[Any, list[str]]:
-    """The value that ``raw`` stands for and the paths of the keys that it holds twice.
+    """Return the value that ``raw`` stands for and the paths of the keys that it holds twice.
 
     With ``literals``, every scalar but ``null`` is left as its source text (bytes).
 
@@ -212,7 +212,7 @@ class _Reader:
 
 
 def go_kind(value: Any) -> str:
-    """Returns the name that Go's decoder has for the type of a value.
+    """Return the name that Go's decoder has for the type of a value.
 
     >>> go_kind(True), go_kind(1), go_kind("x"), go_kind([]), go_kind({}), go_kind(None)
     ('bool', 'number', 'string', 'array', 'object', 'null')

@@ -30,7 +30,7 @@ class InvalidObject(BadRequest):
 
 
 def parse_json(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[str]]:
-    """The value in ``raw`` and, when asked for, the paths of keys that stand in it twice (the last one counts).
+    """Return the value in ``raw`` and, when asked for, the paths of keys that stand in it twice (the last one counts).
 
     Raises :class:`MalformedJSON` with Go's message, which callers put into a sentence of their own.
 
@@ -58,14 +58,15 @@ def parse_json(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[
 
 
 def parse_yaml(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[str]]:
-    """The value of the first document in ``raw``, and the server's complaint (at most one) about repeated keys."""
+    """Return the value of the first document in ``raw``, and the server's complaint (at most one) about repeated
+    keys."""
     from kontend.kube.encoding import yaml_text  # PyYAML takes a tenth of a second to import, and few bodies are YAML
 
     return yaml_text.parse_yaml(raw, find_duplicates=find_duplicates)
 
 
 def _may_repeat_keys(raw: bytes, value: Any) -> bool:
-    """Reports whether the text may repeat keys: it has more than the value, or escapes that may hide quotes."""
+    """Report whether the text may repeat keys: it has more than the value, or escapes that may hide quotes."""
     if b"\\u" in raw:
         return True
     if not (b'" ' in raw or b'"\n' in raw or b'"\t' in raw or b'"\r' in raw):
@@ -75,7 +76,7 @@ def _may_repeat_keys(raw: bytes, value: Any) -> bool:
 
 
 def summary(raw: bytes, most: int = 30) -> str:
-    """The beginning of a body, as the server quotes one that it does not recognise.
+    """Return the beginning of a body, as the server quotes one that it does not recognise.
 
     >>> summary(b"{oops"), summary(b""), summary(b"ab")
     ('{oops', '<empty>', '6162')
@@ -115,7 +116,7 @@ def canonical(obj: Any) -> bytes:
 
 
 def same_json(one: Any, other: Any) -> bool:
-    """Reports whether two values are the same JSON: 1, 1.0 and true are three.
+    """Report whether two values are the same JSON: 1, 1.0 and true are three.
 
     >>> same_json({"a": 1}, {"a": 1}), same_json([1], [True]), same_json(1, 1.0)
     (True, False, False)
@@ -124,7 +125,7 @@ def same_json(one: Any, other: Any) -> bool:
 
 
 def _check(value: Any, path: str, parents: set[int]) -> None:
-    """Raises for the first thing below ``value`` that JSON cannot hold."""
+    """Raise for the first thing below ``value`` that JSON cannot hold."""
     where = path or "the object"
     if value is None or isinstance(value, bool):
         return

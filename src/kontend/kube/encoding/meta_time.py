@@ -39,7 +39,7 @@ class TimeError(ValueError):
 
 @lru_cache(maxsize=8192)
 def canonical_time(text: str, layout: str = SECONDS) -> str | None:
-    """The time as the server writes it back, ``None`` for the zero time.
+    """Return the time as the server writes it back, ``None`` for the zero time.
 
     >>> canonical_time("2026-01-01T01:00:00.25+01:00")
     '2026-01-01T00:00:00Z'

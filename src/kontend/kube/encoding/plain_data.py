@@ -28,7 +28,7 @@ def plain_bytes(data: Any) -> bytes:
 
 
 def plain_value(data: bytes) -> Any:
-    """The data of :func:`plain_bytes`, anew each time.
+    """Return the data of :func:`plain_bytes`, anew each time.
 
     >>> plain_value(plain_bytes({"a": [1, None]}))
     {'a': [1, None]}

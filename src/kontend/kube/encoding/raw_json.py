@@ -40,7 +40,7 @@ class RawObject(dict[str, Any]):
 
 
 def raw_texts(text: str, paths: Iterable[RawPath]) -> dict[Place, str]:
-    """Returns the texts of the objects at some paths of a well-formed JSON text.
+    """Return the texts of the objects at some paths of a well-formed JSON text.
 
     >>> raw_texts('{"a": [{"b": { "c":1}}, {}]}', [("a", "*", "b")])
     {('a', 0, 'b'): '{ "c":1}'}
@@ -57,7 +57,7 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def _end(text: str, at: int) -> int:
-    """Returns the position after the value that begins at ``at``."""
+    """Return the position after the value that begins at ``at``."""
     if text[at] == '"':
         string = _STRING.match(text, at)
         return string.end() if string else len(text)
@@ -112,7 +112,7 @@ def _next(text: str, start: int) -> int:
 
 
 def with_texts(obj: Json, texts: Mapping[Place, str]) -> None:
-    """Gives the objects at some places their texts; what is not there any more is left out."""
+    """Give the objects at some places their texts; what is not there any more is left out."""
     for place, text in texts.items():
         holder: Any = obj
         try:
@@ -128,7 +128,7 @@ def with_texts(obj: Json, texts: Mapping[Place, str]) -> None:
 
 
 def places(obj: Any, path: RawPath, place: Place = ()) -> Iterable[tuple[Place, Json]]:
-    """Yields the objects at a path."""
+    """Yield the objects at a path."""
     if not path:
         if isinstance(obj, dict):
             yield place, obj
@@ -140,7 +140,7 @@ def places(obj: Any, path: RawPath, place: Place = ()) -> Iterable[tuple[Place, 
 
 
 def spliced(obj: Json, paths: Iterable[RawPath]) -> tuple[Json, dict[bytes, bytes]]:
-    """Returns a copy with marks in the place of texts, and what the marks stand for once the copy is written."""
+    """Return a copy with marks in the place of texts, and what the marks stand for once the copy is written."""
     texts = {place: raw.text for path in paths for place, raw in places(obj, path) if isinstance(raw, RawObject)}
     marks: dict[bytes, bytes] = {}
     for number, (place, text) in enumerate(texts.items()):

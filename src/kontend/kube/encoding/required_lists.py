@@ -22,7 +22,7 @@ class RequiredLists:
 
 
 def required_lists(schema: Schema) -> RequiredLists:
-    """Finds the required lists in a built-in type and in everything that it contains.
+    """Find the required lists in a built-in type and in everything that it contains.
 
     >>> from kontend.kube.kinds import schema_of
     >>> required_lists(schema_of("rbac.authorization.k8s.io", "v1", "Role"))
@@ -39,7 +39,7 @@ def required_lists(schema: Schema) -> RequiredLists:
 
 
 def empty_to_null(value: Any, lists: RequiredLists) -> None:
-    """Makes every empty required list null, in place.
+    """Make every empty required list null, in place.
 
     >>> role = {"rules": [{"verbs": []}]}
     >>> empty_to_null(role, RequiredLists(("rules",), (("rules", RequiredLists(("verbs",), ())),)))

@@ -20,7 +20,7 @@ _GO_KINDS: Final = {"string": "string", "boolean": "bool", "number": "float64"}
 
 
 def from_unstructured(raw: Any, schema: Schema) -> tuple[dict[str, Any], list[str]]:
-    """The object that ``raw`` becomes, and the sorted paths of the fields it does not know. ``raw`` is used up.
+    """Return the object that ``raw`` becomes, and the sorted paths of the fields it does not know. ``raw`` is used up.
 
     >>> from kontend.kube.kinds import schema_of
     >>> from_unstructured({"spec": {"replicas": "three"}}, schema_of("apps", "v1", "Deployment"))
@@ -32,7 +32,7 @@ def from_unstructured(raw: Any, schema: Schema) -> tuple[dict[str, Any], list[st
 
 
 def _convert(value: Any, schema: Schema) -> Any:
-    """Checks a value and makes its numbers fit, in place."""
+    """Check a value and make its numbers fit, in place."""
     if value is None:
         return None
     kind = _KINDS[type(value)]

@@ -48,7 +48,8 @@ class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[mi
 
 
 def parse_yaml(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[str]]:
-    """The value of the first document in ``raw``, and the server's strict complaint (at most one) about repeated keys.
+    """Return the value of the first document in ``raw``, and the server's strict complaint (at most one) about repeated
+    keys.
 
     >>> parse_yaml(b"a: y\\nb: [0x10, 1_000, '1', 2024-01-01]\\n")[0]
     {'a': True, 'b': [16, 1000, '1', '2024-01-01']}
@@ -78,7 +79,7 @@ def parse_yaml(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[
 
 
 def _compose(text: str) -> Any:
-    """The node of the first document.
+    """Return the node of the first document.
 
     From events, not by the library's composer: that one recurses, and does not let other threads run until it is done.
     """
@@ -129,14 +130,14 @@ def _mark(event: Any) -> Any:
 
 
 def _tag(event: Any) -> str:
-    """The tag of a scalar: its own, or what follows from how it is written."""
+    """Return the tag of a scalar: its own, or what follows from how it is written."""
     if event.tag is not None and event.tag != "!":
         return str(event.tag)
     return _PLAIN if event.implicit[0] else _TAG + "str"
 
 
 def _as_json(raw: bytes) -> dict[str, Any] | None:
-    """The value of a text that means the same as JSON and as YAML, or None where it may not.
+    """Return the value of a text that means the same as JSON and as YAML, or None where it may not.
 
     Clients apply JSON more often than YAML, and JSON is read a hundred times as fast. The text must be plain: ASCII
     without escapes and tabs, with whole numbers only, short keys, and no key twice.
@@ -278,7 +279,7 @@ class _Reader:
 
 
 def _key(node: Any) -> tuple[str, str]:
-    """A key as JSON has it, and as the complaint about a repeated one shows it."""
+    """Return a key as JSON has it, and as the complaint about a repeated one shows it."""
     if not isinstance(node, yaml.ScalarNode):
         raise MalformedYAML("yaml: invalid map key")
     value = _scalar(node)
@@ -324,7 +325,7 @@ def _short_tag(value: Any) -> str:
 
 
 def _plain(text: str) -> Any:
-    """The value of a word without quotes."""
+    """Return the value of a word without quotes."""
     if text in _WORDS:
         return _WORDS[text]
     first = text[0]

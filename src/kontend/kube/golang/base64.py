@@ -13,7 +13,7 @@ _URL_ALPHABET: Final = _ALPHABET - frozenset(b"+/") | frozenset(b"-_")
 
 
 def decode_base64(text: str) -> bytes:
-    """The bytes that a text stands for; raises ``ValueError`` with Go's message.
+    """Return the bytes that a text stands for; raises ``ValueError`` with Go's message.
 
     >>> decode_base64("aGVs\\nbG8=")
     b'hello'
@@ -28,7 +28,7 @@ def decode_base64(text: str) -> bytes:
 
 
 def decode_raw_url_base64(text: str) -> bytes:
-    """The bytes of a text in the URL alphabet without padding; raises ``ValueError`` with Go's message.
+    """Return the bytes of a text in the URL alphabet without padding; raises ``ValueError`` with Go's message.
 
     >>> decode_raw_url_base64("aGVsbG8")
     b'hello'
@@ -48,7 +48,7 @@ def decode_raw_url_base64(text: str) -> bytes:
 
 
 def _fault(text: str) -> int:
-    """Returns the position at which Go's decoder stops: a foreign byte or wrong padding."""
+    """Return the position at which Go's decoder stops: a foreign byte or wrong padding."""
     data = text.encode("utf-8", "replace")
     count = 0
     for index, byte in enumerate(data):

@@ -12,7 +12,7 @@ _FIELDS: Final = 8
 
 
 def address_complaint(text: str) -> str:
-    """The mistake in a text that is no address; nothing if it is one.
+    """Return the mistake in a text that is no address; nothing if it is one.
 
     >>> address_complaint("1.2.3"), address_complaint("1:2:x")
     ('IPv4 address too short', 'each colon-separated field must have at least one digit (at "x")')

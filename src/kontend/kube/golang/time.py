@@ -65,7 +65,7 @@ def parse_duration(text: str) -> int:
 
 
 def format_duration(nanoseconds: int) -> str:
-    """A duration as Go prints it.
+    """Return a duration as Go prints it.
 
     >>> format_duration(90_500_000_000), format_duration(1500), format_duration(0)
     ('1m30.5s', '1.5µs', '0s')
@@ -96,7 +96,7 @@ def _decimal(value: int, unit: int) -> str:
 
 
 def is_date(text: str) -> bool:
-    """Reports whether ``text`` is a full date such as ``2006-01-02``."""
+    """Report whether ``text`` is a full date such as ``2006-01-02``."""
     match = _DATE.fullmatch(text)
     return match is not None and _valid_day(int(match[1]), int(match[2]), int(match[3]))
 
@@ -137,7 +137,7 @@ def parse_time(text: str, *, zone_required: bool = True) -> int:
 
 
 def format_time(nanoseconds: int) -> str:
-    """A time as RFC 3339 in UTC, with as many decimals as it needs.
+    """Return a time as RFC 3339 in UTC, with as many decimals as it needs.
 
     >>> format_time(500_000_000)
     '1970-01-01T00:00:00.5Z'

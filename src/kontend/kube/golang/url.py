@@ -48,7 +48,7 @@ class Url:
 
 
 def parse_request_uri(raw: str) -> Url:
-    """An absolute URL or an absolute path, as in an HTTP request line.
+    """Return an absolute URL or an absolute path, as in an HTTP request line.
 
     >>> parse_request_uri("https://example.com:80/a%20b?c=d").host
     'example.com:80'

@@ -26,7 +26,7 @@ class _Element(NamedTuple):
 
 
 def _element(data: bytes, *, sequence: bool = False) -> _Element:
-    """Takes the first element off; one that must be a ``sequence`` is refused before its end is looked for."""
+    """Take the first element off; one that must be a ``sequence`` is refused before its end is looked for."""
     if not data:
         raise X509Error("asn1: syntax error: sequence truncated")
     if len(data) < 2:
@@ -77,7 +77,7 @@ def _check_signature(der: bytes) -> None:
 
 
 def check_certificates(der: bytes) -> int:
-    """Counts the certificates that stand one after the other, and refuses what is none."""
+    """Count the certificates that stand one after the other, and refuses what is none."""
     count = 0
     while der:
         try:

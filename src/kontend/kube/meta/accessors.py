@@ -6,32 +6,32 @@ from kontend.kube.json_types import Json, JsonView
 
 
 def uid_of(obj: JsonView) -> str:
-    """The uid of an object."""
+    """Return the uid of an object."""
     return str((obj.get("metadata") or {}).get("uid") or "")
 
 
 def labels_of(obj: JsonView) -> dict[str, str]:
-    """A copy of the labels of an object."""
+    """Return a copy of the labels of an object."""
     return dict((obj.get("metadata") or {}).get("labels") or {})
 
 
 def finalizers_of(obj: JsonView) -> list[str]:
-    """A copy of the finalizers of an object."""
+    """Return a copy of the finalizers of an object."""
     return list((obj.get("metadata") or {}).get("finalizers") or ())
 
 
 def is_deleting(obj: JsonView) -> bool:
-    """Reports whether an object is being deleted."""
+    """Report whether an object is being deleted."""
     return bool((obj.get("metadata") or {}).get("deletionTimestamp"))
 
 
 def owner_references(obj: JsonView) -> list[Json]:
-    """The owner references of an object, in a list of its own."""
+    """Return the owner references of an object, in a list of its own."""
     return list((obj.get("metadata") or {}).get("ownerReferences") or ())
 
 
 def controller_of(obj: JsonView) -> Json | None:
-    """The reference to the owner that controls an object.
+    """Return the reference to the owner that controls an object.
 
     >>> controller_of({"metadata": {"ownerReferences": [{"uid": "1"}, {"uid": "2", "controller": True}]}})
     {'uid': '2', 'controller': True}
@@ -40,7 +40,7 @@ def controller_of(obj: JsonView) -> Json | None:
 
 
 def is_controlled_by(obj: JsonView, owner: JsonView) -> bool:
-    """Reports whether ``owner`` (the same uid, not just the same name) controls an object.
+    """Report whether ``owner`` (the same uid, not just the same name) controls an object.
 
     >>> reference = {"kind": "Widget", "name": "w", "uid": "u1", "controller": True}
     >>> is_controlled_by({"metadata": {"ownerReferences": [reference]}}, {"metadata": {"name": "w", "uid": "u2"}})

@@ -8,7 +8,7 @@ from kontend.kube.json_types import Json
 
 
 def find_condition(conditions: Iterable[Json] | None, kind: str) -> Json | None:
-    """The condition of a type, or None.
+    """Return the condition of a type, or None.
 
     >>> find_condition([{"type": "Ready", "status": "True"}], "Ready")
     {'type': 'Ready', 'status': 'True'}
@@ -17,11 +17,11 @@ def find_condition(conditions: Iterable[Json] | None, kind: str) -> Json | None:
 
 
 def is_condition_true(conditions: Iterable[Json] | None, kind: str) -> bool:
-    """Reports whether the condition of a type has the status ``True``."""
+    """Report whether the condition of a type has the status ``True``."""
     condition = find_condition(conditions, kind)
     return condition is not None and condition.get("status") == "True"
 
 
 def without_condition(conditions: Iterable[Json] | None, kind: str) -> list[Json]:
-    """The list without the condition of a type."""
+    """Return the list without the condition of a type."""
     return [condition for condition in conditions or () if condition.get("type") != kind]

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def same(new: Any, old: Any) -> bool:
-    """Compares two values; a list that is null equals one without items, wherever it stands.
+    """Compare two values; a list that is null equals one without items, wherever it stands.
 
     >>> same({"rules": [{"verbs": []}]}, {"rules": [{"verbs": None}]}), same([0], []), same({}, None)
     (True, False, False)

@@ -32,7 +32,7 @@ class FieldRequirement(NamedTuple):
     value: str
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Reports whether an object with these fields meets the condition; a field that is not there is empty."""
+        """Report whether an object with these fields meets the condition; a field that is not there is empty."""
         return (fields.get(self.field, "") == self.value) == (self.operator == EQUALS)
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class FieldSelector(NamedTuple):
     requirements: tuple[FieldRequirement, ...] = ()
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Reports whether an object with these fields is selected.
+        """Report whether an object with these fields is selected.
 
         >>> parse_field_selector("metadata.name=a,status.phase!=Running").matches({"metadata.name": "a"})
         True
@@ -53,7 +53,7 @@ class FieldSelector(NamedTuple):
         return all(requirement.matches(fields) for requirement in self.requirements)
 
     def exact(self, field: str) -> str | None:
-        """The one value that a field must have, if the selector asks for one."""
+        """Return the one value that a field must have, if the selector asks for one."""
         return next((it.value for it in self.requirements if it.field == field and it.operator == EQUALS), None)
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class FieldSelector(NamedTuple):
 
 
 def escape(value: str) -> str:
-    """A value as it must be written in a selector.
+    """Return a value as it must be written in a selector.
 
     >>> escape("a,b=c")
     'a\\\\,b\\\\=c'
@@ -98,7 +98,7 @@ def _terms(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def parse_field_selector(text: str) -> FieldSelector:
-    """The selector that ``text`` writes.
+    """Return the selector that ``text`` writes.
 
     >>> str(parse_field_selector("b!=2,a==1"))
     'a=1,b!=2'

@@ -41,7 +41,7 @@ _QUALIFIED_SAYS: Final = f"must consist of alphanumeric characters, '-', '_' or 
 
 
 def regex_message(rule: str, pattern: str, examples: Iterable[str] = ()) -> str:
-    """A complaint that shows the pattern, commas as the server puts them.
+    """Return a complaint that shows the pattern, commas as the server puts them.
 
     >>> regex_message("must be a", "a+", ["a", "aa"])
     "must be a (e.g. 'a',  or 'aa', regex used for validation is 'a+')"
@@ -59,7 +59,7 @@ def _too_long(text: str, most: int, unit: str = "characters") -> list[str]:
 
 
 def dns1123_label(text: str) -> list[str]:
-    """A name of one part, such as a namespace's: lower case, digits and dashes.
+    """Return a name of one part, such as a namespace's: lower case, digits and dashes.
 
     >>> dns1123_label("web-1"), dns1123_label("a.b")
     ([], ['must not contain dots'])
@@ -75,7 +75,7 @@ def dns1123_label(text: str) -> list[str]:
 
 
 def dns1123_subdomain(text: str) -> list[str]:
-    """The usual rule for names of objects: labels joined by dots."""
+    """Return the usual rule for names of objects: labels joined by dots."""
     return _subdomain(text, "characters")
 
 
@@ -97,7 +97,7 @@ def dns1123_subdomain_with_underscore(text: str) -> list[str]:
 
 
 def wildcard_dns1123_subdomain(text: str) -> list[str]:
-    """A subdomain after ``*.``, as hosts of an Ingress may be."""
+    """Return a subdomain after ``*.``, as hosts of an Ingress may be."""
     errors = _too_long(text, 253)
     if not _WILDCARD_RE.fullmatch(text):
         rule = (
@@ -109,7 +109,7 @@ def wildcard_dns1123_subdomain(text: str) -> list[str]:
 
 
 def dns1035_label(text: str) -> list[str]:
-    """The rule for names of services: a label that starts with a letter."""
+    """Return the rule for names of services: a label that starts with a letter."""
     errors = _too_long(text, 63)
     if not _LABEL_1035_RE.fullmatch(text):
         rule = (
@@ -121,7 +121,7 @@ def dns1035_label(text: str) -> list[str]:
 
 
 def path_segment(text: str) -> list[str]:
-    """Checks the rules of every name that stands in a path.
+    """Check the rules of every name that stands in a path.
 
     >>> path_segment("a/b%"), path_segment("..")
     (["may not contain '/'", "may not contain '%'"], ["may not be '..'"])
@@ -132,12 +132,13 @@ def path_segment(text: str) -> list[str]:
 
 
 def path_segment_prefix(text: str) -> list[str]:
-    """The same for the beginning of a name, to which more will be added."""
+    """Return the same for the beginning of a name, to which more will be added."""
     return [f"may not contain '{part}'" for part in "/%" if part in text]
 
 
 def qualified_name(text: str) -> list[str]:
-    """The rule for keys of labels and annotations, and for finalizers: a name, with or without a domain before it.
+    """Return the rule for keys of labels and annotations, and for finalizers: a name, with or without a domain before
+    it.
 
     >>> qualified_name("example.com/Name"), qualified_name("/x")
     ([], ['prefix part must be non-empty'])
@@ -164,7 +165,7 @@ def qualified_name(text: str) -> list[str]:
 
 
 def label_value(text: str) -> list[str]:
-    """The rule for values of labels."""
+    """Return the rule for values of labels."""
     errors = _too_long(text, 63, "bytes")
     if not _LABEL_VALUE_RE.fullmatch(text):
         rule = f"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
@@ -173,7 +174,7 @@ def label_value(text: str) -> list[str]:
 
 
 def config_map_key(text: str) -> list[str]:
-    """The rule for keys in ConfigMaps and Secrets."""
+    """Return the rule for keys in ConfigMaps and Secrets."""
     errors = _too_long(text, 253)
     if not _CONFIG_KEY_RE.fullmatch(text):
         rule = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
@@ -186,7 +187,7 @@ def config_map_key(text: str) -> list[str]:
 
 
 def env_var_name(text: str) -> list[str]:
-    """The rule for names of environment variables."""
+    """Return the rule for names of environment variables."""
     if not text:
         return ["environment variable name must be non-empty"]
     if any(not " " <= char <= "~" or char == "=" for char in text):
@@ -195,7 +196,7 @@ def env_var_name(text: str) -> list[str]:
 
 
 def c_identifier(text: str) -> list[str]:
-    """A name as C has them."""
+    """Return a name as C has them."""
     if _C_IDENTIFIER_RE.fullmatch(text):
         return []
     rule = (
@@ -206,7 +207,7 @@ def c_identifier(text: str) -> list[str]:
 
 
 def port_name(text: str) -> list[str]:
-    """The rule for names of ports (IANA service names)."""
+    """Return the rule for names of ports (IANA service names)."""
     errors = _too_long(text, 15)
     if not _PORT_NAME_RE.fullmatch(text):
         errors.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
@@ -220,12 +221,12 @@ def port_name(text: str) -> list[str]:
 
 
 def port_number(port: int) -> list[str]:
-    """A port from 1 to 65535."""
+    """Return a port from 1 to 65535."""
     return [] if 1 <= port <= 65535 else ["must be between 1 and 65535, inclusive"]
 
 
 def percent(text: str) -> list[str]:
-    """A whole number of percent."""
+    """Return a whole number of percent."""
     if _PERCENT_RE.fullmatch(text):
         return []
     rule = "a valid percent string must be a numeric string followed by an ending '%'"
@@ -233,7 +234,7 @@ def percent(text: str) -> list[str]:
 
 
 def http_header_name(text: str) -> list[str]:
-    """The name of an HTTP header."""
+    """Return the name of an HTTP header."""
     if _HTTP_HEADER_RE.fullmatch(text):
         return []
     rule = "a valid HTTP header must consist of alphanumeric characters or '-'"

@@ -60,7 +60,7 @@ def split_api_version(text: str) -> tuple[str, str]:
 
 
 def parse_kind(text: str) -> GroupVersionKind:
-    """The kind that ``text`` names.
+    """Return the kind that ``text`` names.
 
     >>> parse_kind("Widget.example.com/v1")
     GroupVersionKind(group='example.com', version='v1', kind='Widget')
@@ -77,19 +77,19 @@ def parse_kind(text: str) -> GroupVersionKind:
 
 
 def kind_of(obj: Mapping[str, Any]) -> GroupVersionKind:
-    """The kind that an object says it is."""
+    """Return the kind that an object says it is."""
     group, version = split_api_version(str(obj.get("apiVersion") or ""))
     return GroupVersionKind(group, version, str(obj.get("kind") or ""))
 
 
 def key_of(obj: Mapping[str, Any]) -> Key:
-    """The namespace and name of an object."""
+    """Return the namespace and name of an object."""
     metadata = obj.get("metadata") or {}
     return Key(metadata.get("namespace") or "", metadata.get("name") or "")
 
 
 def version_path(group: str, version: str) -> str:
-    """The path that serves a version of an API group.
+    """Return the path that serves a version of an API group.
 
     >>> version_path("apps", "v1"), version_path("", "v1")
     ('/apis/apps/v1', '/api/v1')
@@ -100,7 +100,7 @@ def version_path(group: str, version: str) -> str:
 def resource_path(
     group: str, version: str, plural: str, *, namespace: str = "", name: str = "", subresource: str = ""
 ) -> str:
-    """The path that serves a resource, or one object of it.
+    """Return the path that serves a resource, or one object of it.
 
     >>> resource_path("apps", "v1", "deployments", namespace="default", name="web", subresource="status")
     '/apis/apps/v1/namespaces/default/deployments/web/status'

@@ -46,7 +46,7 @@ _DUPLICATE_OWNERS: Final = (
 def validate_object_meta(
     meta: Meta, *, namespaced: bool, name_rule: NameRule, field: str = "metadata"
 ) -> list[FieldError]:
-    """Validates an object's metadata; the errors come in the server's order.
+    """Validate an object's metadata; the errors come in the server's order.
 
     >>> [str(error) for error in validate_object_meta({"namespace": "a"}, namespaced=True, name_rule=path_segment)]
     ['metadata.name: Required value: name or generateName is required']
@@ -68,7 +68,7 @@ def validate_object_meta(
 
 
 def validate_names(meta: Meta, name_rule: NameRule, *, field: str = "metadata") -> list[FieldError]:
-    """Validates the name of an object and the prefix from which one is generated."""
+    """Validate the name of an object and the prefix from which one is generated."""
     errors: list[FieldError] = []
     prefix = meta.get("generateName") or ""
     if prefix:
@@ -85,7 +85,7 @@ def validate_names(meta: Meta, name_rule: NameRule, *, field: str = "metadata") 
 
 
 def validate_object_meta_update(new: Meta, old: Meta, *, field: str = "metadata") -> list[FieldError]:
-    """Validates an update of metadata; the errors come in the server's order.
+    """Validate an update of metadata; the errors come in the server's order.
 
     The system's own fields that the writer left out must have been filled in from the old object before.
     """
@@ -126,7 +126,7 @@ def _common(meta: Meta, field: str, *, with_finalizers: bool) -> list[FieldError
 
 
 def validate_labels(labels: Mapping[str, str], field: str) -> list[FieldError]:
-    """Validates the keys and values of labels; errors name the map, not the key."""
+    """Validate the keys and values of labels; error name the map, not the key."""
     errors: list[FieldError] = []
     for key, value in labels.items():
         errors += [invalid(field, key, message) for message in qualified_name(key)]
@@ -135,7 +135,7 @@ def validate_labels(labels: Mapping[str, str], field: str) -> list[FieldError]:
 
 
 def validate_annotations(annotations: Mapping[str, str], field: str) -> list[FieldError]:
-    """Validates the keys of annotations, and their total size."""
+    """Validate the keys of annotations, and their total size."""
     errors: list[FieldError] = []
     size = 0
     for key, value in annotations.items():
@@ -174,7 +174,7 @@ def _validate_owners(owners: Sequence[Meta], field: str) -> list[FieldError]:
 
 
 def _written(owner: Meta) -> Verbatim:
-    """An owner reference with its fields in the order of the Go type."""
+    """Return an owner reference with its fields in the order of the Go type."""
     return Verbatim("{" + ",".join(f'"{key}":{go_json(owner[key])}' for key in _OWNER_FIELDS if key in owner) + "}")
 
 
@@ -200,7 +200,7 @@ def _validate_managed_fields(entries: Sequence[Meta], field: str) -> list[FieldE
 
 
 def validate_field_manager(manager: str, field: str = "fieldManager") -> list[FieldError]:
-    """Validates the name of a field manager: its length, and that it is printable.
+    """Validate the name of a field manager: its length, and that it is printable.
 
     >>> str(validate_field_manager("a\\tb")[0])
     'fieldManager: Invalid value: "a\\\\tb": invalid character U+0009 (at position 1)'
@@ -227,7 +227,7 @@ def unqualified_finalizers(meta: Meta, field: str = "metadata") -> list[FieldErr
 
 
 def finalizer_warnings(finalizers: Sequence[str], field: str = "metadata.finalizers") -> list[str]:
-    """Returns the server's warnings about the finalizers of a custom resource.
+    """Return the server's warnings about the finalizers of a custom resource.
 
     >>> finalizer_warnings(["foregroundDeletion", "example.com/x", "mine"])[0][:60]
     'metadata.finalizers: "mine": prefer a domain-qualified final'
@@ -245,7 +245,7 @@ def finalizer_warnings(finalizers: Sequence[str], field: str = "metadata.finaliz
 
 
 def dedup_owner_references(meta: dict[str, Any], *, after_admission: bool = False) -> list[str]:
-    """Drops, in place, the owner references that stand there twice; at most one warning says which."""
+    """Drop, in place, the owner references that stand there twice; at most one warning says which."""
     owners = meta.get("ownerReferences")
     if not owners or len(owners) == 1:
         return []

@@ -50,7 +50,7 @@ class Requirement(NamedTuple):
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Reports whether an object with these labels meets the condition."""
+        """Report whether an object with these labels meets the condition."""
         operator = self.operator
         if operator == EXISTS:
             return self.key in labels
@@ -85,7 +85,7 @@ class LabelSelector(NamedTuple):
     nothing: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Reports whether an object with these labels is selected.
+        """Report whether an object with these labels is selected.
 
         >>> parse_selector("env in (prod, dev), !canary").matches({"env": "dev"})
         True
@@ -118,7 +118,7 @@ def _selector(requirements: Iterable[Requirement]) -> LabelSelector:
 
 @lru_cache(maxsize=4096)
 def parse_selector(text: str) -> LabelSelector:
-    """The selector that ``text`` writes.
+    """Return the selector that ``text`` writes.
 
     >>> str(parse_selector(" b notin (y, x) , a==1,!c "))
     'a==1,b notin (x,y),!c'
@@ -130,7 +130,7 @@ def parse_selector(text: str) -> LabelSelector:
 
 
 def selector_from_json(selector: Mapping[str, Any] | None) -> LabelSelector:
-    """The selector that a ``LabelSelector`` object means: none selects nothing, an empty one everything.
+    """Return the selector that a ``LabelSelector`` object means: none selects nothing, an empty one everything.
 
     >>> str(selector_from_json({"matchExpressions": [{"key": "b", "operator": "Exists"}], "matchLabels": {"a": "1"}}))
     'a=1,b'
@@ -149,12 +149,12 @@ def selector_from_json(selector: Mapping[str, Any] | None) -> LabelSelector:
 
 
 def selector_from_labels(labels: Mapping[str, str] | None) -> LabelSelector:
-    """The selector that asks for each of these labels."""
+    """Return the selector that asks for each of these labels."""
     return _selector(Requirement(key, EQUALS, (value,)) for key, value in (labels or {}).items())
 
 
 def _requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
-    """A requirement that obeys the rules; the errors of one that does not are reported together."""
+    """Return a requirement that obeys the rules; the errors of one that does not are reported together."""
     errors: list[FieldError] = []
     problems = qualified_name(key)
     if problems:

@@ -29,7 +29,7 @@ Compile = Callable[[Mapping[str, Any]], Checks]
 
 
 def path_text(path: Path) -> str:
-    """A path as the messages spell it: ``spec.ports[1].name``."""
+    """Return a path as the messages spell it: ``spec.ports[1].name``."""
     if path is None:
         return ""
     parent, name = path[0], path[1]

@@ -100,7 +100,7 @@ def _nearest(branches: list[_Branch], results: list[list[Failure]], value: Any) 
 
 
 def _matches(node: Mapping[str, Any], value: Any, compile_checks: Compile) -> int:
-    """Returns how many checks of the server's validator pass for this value, counted as the server does."""
+    """Return how many checks of the server's validator pass for this value, counted as the server does."""
     typed = bool(node.get("type")) or node.get("x-kubernetes-int-or-string") is True
     known_format = format_check(str(node.get("format") or "")) is not None
     shallow = {key: node[key] for key in ("type", "format", "nullable", "x-kubernetes-int-or-string") if key in node}

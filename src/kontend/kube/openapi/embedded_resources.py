@@ -19,7 +19,7 @@ EmbeddedCheck = Callable[[Any, str, list[FieldError]], None]
 
 
 def compile_embedded(schema: Schema, *, resource: bool = False) -> EmbeddedCheck | None:
-    """The check of all embedded resources at and below a node (``resource`` counts the node itself as one)."""
+    """Return the check of all embedded resources at and below a node (``resource`` counts the node itself as one)."""
     resource = resource or schema.embedded
     properties = {name: compile_embedded(child) for name, child in schema.properties.items() if child.node is not None}
     known = {name: check for name, check in properties.items() if check is not None}
@@ -48,12 +48,12 @@ def compile_embedded(schema: Schema, *, resource: bool = False) -> EmbeddedCheck
 
 
 def has_embedded(schema: Schema) -> bool:
-    """Reports whether there are embedded resources below a node."""
+    """Report whether there are embedded resources below a node."""
     return schema.embedded or any(has_embedded(child) for _, child in schema.children() if child.node is not None)
 
 
 def coerce_embedded(value: Any, schema: Schema, path: str = "") -> list[str]:
-    """Normalizes the metadata of all embedded resources in place; returns the dropped fields."""
+    """Normalize the metadata of all embedded resources in place; return the dropped fields."""
     if type(value) is list:
         return [] if schema.items is None else [
             unknown for i, item in enumerate(value) for unknown in coerce_embedded(item, schema.items, f"{path}[{i}]")
@@ -77,7 +77,7 @@ def coerce_embedded(value: Any, schema: Schema, path: str = "") -> list[str]:
 
 
 def resource_errors(obj: dict[str, Any], prefix: str) -> list[FieldError]:
-    """Validates the type and the metadata of one embedded resource; ``prefix`` ends with a dot or is empty."""
+    """Validate the type and the metadata of one embedded resource; ``prefix`` ends with a dot or is empty."""
     errors = [required(f"{prefix}{name}") for name in ("apiVersion", "kind") if name not in obj]
     for name, value in obj.items():
         where = f"{prefix}{name}"

@@ -19,7 +19,8 @@ def _schema() -> Schema:
 
 
 def coerce_object_meta(raw: Any) -> tuple[dict[str, Any], list[str]]:
-    """The metadata of a custom resource as the server keeps it, and the paths of the fields that it does not know.
+    """Return the metadata of a custom resource as the server keeps it, and the paths of the fields that it does not
+    know.
 
     Raises :class:`~kontend.kube.errors.BadRequest` for values of the wrong type, with Go's message. ``raw``
     is used up: parts of it become parts of the result.

@@ -57,7 +57,7 @@ class Validator:
 
 
 def validator_of(schema: Schema) -> Validator:
-    """The compiled rules of a schema, made on first use."""
+    """Return the compiled rules of a schema, made on first use."""
     validator = schema.validator
     if validator is None:
         validator = schema.validator = Validator(schema)
@@ -127,7 +127,7 @@ def _list_errors(compiled: Validator, obj: Any, old: Any) -> list[FieldError]:
 
 
 def scale_errors(obj: Mapping[str, Any], scale: Mapping[str, Any], *, status: bool = False) -> list[FieldError]:
-    """Lists the errors in the fields that the scale subresource reads (a status write only has those of the status)."""
+    """List the errors in the fields that the scale subresource reads (a status write only has those of the status)."""
     errors: list[FieldError] = []
     for name in ("specReplicasPath", "statusReplicasPath"):
         path = scale.get(name)
@@ -161,7 +161,7 @@ _GO_TYPES: Final = {
 
 
 def _nested(obj: Mapping[str, Any], path: str, kind: type, expected: str) -> tuple[Any, str]:
-    """The value at a path of field names, or what Go says when it is not there as expected."""
+    """Return the value at a path of field names, or what Go says when it is not there as expected."""
     fields = path.removeprefix(".").split(".")
     value: Any = obj
     for depth, field in enumerate(fields):

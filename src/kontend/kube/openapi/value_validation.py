@@ -31,7 +31,7 @@ _SAFE_INTEGER: Final = float(2**53 - 1)
 
 
 def value_errors(value: Any, node: Mapping[str, Any], checks: Checks, old: Any, prefix: str = "") -> list[FieldError]:
-    """Lists the errors of ``value``; ``prefix`` is put before the paths, and ``old`` tolerates what did not change."""
+    """List the errors of ``value``; ``prefix`` is put before the paths, and ``old`` tolerates what did not change."""
     failures: list[Failure] = []
     check = checks.get(type(value))
     if check is None:
@@ -65,7 +65,7 @@ def _field_error(failure: Failure, prefix: str) -> FieldError:
 
 
 def compile_checks(node: Mapping[str, Any]) -> Checks:
-    """The checks of a schema node and of everything below it."""
+    """Return the checks of a schema node and of everything below it."""
     wanted = node.get("type")
     types: tuple[str, ...] = (wanted,) if isinstance(wanted, str) and wanted else ()
     if node.get("x-kubernetes-int-or-string") is True:
@@ -114,7 +114,7 @@ def _chain(parts: list[Check]) -> Check | None:
 
 
 def is_json_integer(value: float) -> bool:
-    """Reports whether a float is a whole number that JSON keeps exactly (within one part in a billion)."""
+    """Report whether a float is a whole number that JSON keeps exactly (within one part in a billion)."""
     if not -_SAFE_INTEGER <= value <= _SAFE_INTEGER:
         return False
     whole = float(int(value))
@@ -306,7 +306,7 @@ def _array(node: Mapping[str, Any]) -> Check | None:
 
 
 def _ratchet(check: Check, value: Any, path: Path, errors: list[Failure], old: Any, node: Mapping[str, Any]) -> None:
-    """Checks a value whose old value is known: where nothing changed, nothing is wrong."""
+    """Check a value whose old value is known: where nothing changed, nothing is wrong."""
     failures: list[Failure] = []
     check(value, path, failures, old)
     if failures and not unchanged(value, old, node):

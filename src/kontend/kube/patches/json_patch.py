@@ -52,7 +52,7 @@ class _DoesNotApply(Exception):
 
 
 def parse_json_patch(raw: bytes | Sequence[Any], *, field_validation: str = "Warn") -> list[Operation]:
-    """The operations of a patch, given as text or as parsed JSON.
+    """Return the operations of a patch, given as text or as parsed JSON.
 
     Raises :class:`BadRequest` for what is no patch at all. An operation that is merely impossible is refused when it is
     applied. The server decodes twice unless ``field_validation`` is ``Ignore``, and the first decoder has other words.
@@ -113,7 +113,7 @@ def _with_spelling(raw: bytes, operations: list[Operation]) -> list[Operation]:
 
 
 def json_patch_strict_errors(raw: bytes) -> list[str]:
-    """Returns the errors of strict field validation in the text of a patch: unknown and repeated fields.
+    """Return the errors of strict field validation in the text of a patch: unknown and repeated fields.
 
     >>> json_patch_strict_errors(b'[{"op": "remove", "path": "/a", "why": 1}]')
     ['json patch unknown field "[0].why"']
@@ -157,7 +157,7 @@ class _Document:
         self._own: dict[int, Any] = {}
 
     def _owned(self, container: Any) -> Any:
-        """Returns the container, or a copy of it that may be changed."""
+        """Return the container, or a copy of it that may be changed."""
         if id(container) in self._own:
             return container
         copy = container.copy()
@@ -165,7 +165,7 @@ class _Document:
         return copy
 
     def disown(self, value: Any) -> None:
-        """Notes that a value is now found in two places: whoever changes one of them must copy it."""
+        """Note that a value is now found in two places: whoever changes one of them must copy it."""
         self._own.pop(id(value), None)
         if isinstance(value, (dict, list)):
             for below in value.values() if isinstance(value, dict) else value:
@@ -173,7 +173,7 @@ class _Document:
                     self.disown(below)
 
     def container(self, pointer: list[str]) -> Any:
-        """Returns the container that the last part of a pointer is in, ready to be changed."""
+        """Return the container that the last part of a pointer is in, ready to be changed."""
         _container_of(self.root, pointer)
         at = self.root = self._owned(self.root)
         for part in pointer[:-1]:
@@ -191,7 +191,7 @@ def _container_of(root: Any, pointer: list[str]) -> None:
 
 
 def pointer_of(text: Any, field: str = "path") -> list[str]:
-    """Returns the keys of a pointer."""
+    """Return the keys of a pointer."""
     if not isinstance(text, str):
         raise _DoesNotApply(f"it has no {field}")
     parts = text.split("/")[1:]
@@ -201,7 +201,7 @@ def pointer_of(text: Any, field: str = "path") -> list[str]:
 
 
 def _index(text: str, size: int) -> int:
-    """The position that a reference token names in a list of ``size`` items."""
+    """Return the position that a reference token names in a list of ``size`` items."""
     if not _INDEX.match(text):
         raise _DoesNotApply(f"{text!r} is not an index")
     index = whole_number(text)
@@ -213,7 +213,7 @@ def _index(text: str, size: int) -> int:
 
 
 def _child(at: Any, key: str) -> Any:
-    """Returns the value at ``key``; a key that an object does not have is null."""
+    """Return the value at ``key``; a key that an object does not have is null."""
     if isinstance(at, dict):
         return at.get(key)
     if isinstance(at, list):
@@ -312,7 +312,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _equal_as_written(value: Any, spelled: Any) -> bool:
-    """Reports whether the server would write ``value`` as the patch spells it (white space and order aside)."""
+    """Report whether the server would write ``value`` as the patch spells it (white space and order aside)."""
     if isinstance(value, dict):
         return (
             isinstance(spelled, dict)
@@ -327,7 +327,7 @@ def _equal_as_written(value: Any, spelled: Any) -> bool:
 
 
 def _written(value: Any) -> str:
-    """A scalar as Go's encoder writes it.
+    """Return a scalar as Go's encoder writes it.
 
     >>> _written(2.0), _written(1e-7), _written(1e21), _written("a<b")
     ('2', '1e-7', '1e+21', '"a\\\\u003cb"')

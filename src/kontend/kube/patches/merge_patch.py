@@ -17,7 +17,7 @@ from kontend.kube.field_errors import go_quote
 
 
 def parse_merge_patch(raw: bytes, *, field_validation: str = "Warn") -> tuple[dict[str, Any], list[str]]:
-    """The patch in a request's body, and the errors of strict field validation in its text (repeated keys).
+    """Return the patch in a request's body, and the errors of strict field validation in its text (repeated keys).
 
     >>> parse_merge_patch(b'{"spec": {"size": 1, "size": 2}}')
     ({'spec': {'size': 2}}, ['duplicate field "spec.size"'])
@@ -80,7 +80,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def merge_patch_diff(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch that turns ``old`` into ``new``: lists are replaced whole, removed keys are null.
+    """Return the merge patch that turns ``old`` into ``new``: lists are replaced whole, removed keys are null.
 
     >>> merge_patch_diff({"a": 1, "b": {"c": 1, "d": [1]}}, {"b": {"c": 1, "d": [1, 2]}})
     {'b': {'d': [1, 2]}, 'a': None}

@@ -20,7 +20,7 @@ _VERBATIM: Final = False
 
 
 def touched_by_merge(current: Mapping[str, Any], change: Mapping[str, Any]) -> Touched:
-    """Returns what a merge patch touches."""
+    """Return what a merge patch touches."""
     touched: Touched = {}
     for key, value in change.items():
         old = current.get(key)
@@ -29,7 +29,7 @@ def touched_by_merge(current: Mapping[str, Any], change: Mapping[str, Any]) -> T
 
 
 def touched_by_operations(operations: Iterable[Operation]) -> Touched:
-    """Returns what the operations of a JSON patch touch."""
+    """Return what the operations of a JSON patch touch."""
     touched: Touched = {}
     for operation in operations:
         if operation.op in ("copy", "move"):
@@ -41,7 +41,7 @@ def touched_by_operations(operations: Iterable[Operation]) -> Touched:
 
 
 def _container(touched: Touched, path: str) -> Touched | None:
-    """Notes that the way to a place is touched; returns the last part of it, unless all of it is touched already."""
+    """Note that the way to a place is touched; return the last part of it, unless all of it is touched already."""
     if not path:
         return None
     for key in pointer_of(path)[:-1]:
@@ -53,7 +53,7 @@ def _container(touched: Touched, path: str) -> Touched | None:
 
 
 def arranged(value: Any, schema: Schema | None, touched: Touched | bool | None) -> Any:
-    """Returns a value with its keys in the order of the text.
+    """Return a value with its keys in the order of the text.
 
     >>> arranged({"b": {"d": 1, "c": 2}, "a": {"d": 1, "c": 2}}, None, {"b": False})
     {'a': {'c': 2, 'd': 1}, 'b': {'d': 1, 'c': 2}}

@@ -103,7 +103,7 @@ def _merge_map(original: Mapping[str, Any], patch: Mapping[str, Any], schema: Sc
 
 
 def _set_new(result: Json, key: str, value: Any) -> None:
-    """Puts in what the object did not have: without nulls, and without the parts that are only directives."""
+    """Put in what the object did not have: without nulls, and without the parts that are only directives."""
     clean, keep = _without_directives(without_nulls(value))
     if keep:
         result[key] = clean
@@ -193,7 +193,7 @@ def _merge_items(original: list[Any], patch: list[Any], key: str, schema: Schema
 
 
 def _apply_order(result: Json, patch: Json, directive: str, schema: Schema | None) -> None:
-    """Merges one list and puts it in the order that ``$setElementOrder`` asks for; ``patch`` is done with it then."""
+    """Merge one list and put it in the order that ``$setElementOrder`` asks for; ``patch`` is done with it then."""
     order = patch.pop(directive)
     if not isinstance(order, list):
         raise bad_type([], order)
@@ -244,7 +244,7 @@ def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
 
 
 def _partition(merged: list[Any], chosen: Sequence[Any], key: str) -> tuple[list[Any], list[Any]]:
-    """The items that ``chosen`` has as well, and the others."""
+    """Return the items that ``chosen`` has as well, and the others."""
     if key:
         for item in merged:
             if not isinstance(item, dict):
@@ -321,7 +321,7 @@ def _check_maps(items: Sequence[Any]) -> None:
 
 
 def _list_of(directive: str, prefix: str, complaint: str) -> str:
-    """The field that a directive such as ``$setElementOrder/containers`` is about."""
+    """Return the field that a directive such as ``$setElementOrder/containers`` is about."""
     start, slash, name = directive.partition("/")
     if not slash or start != prefix:
         raise BadRequest(complaint)

@@ -30,7 +30,7 @@ def _split(strategy: str) -> tuple[bool, str]:
 
 
 def strategy_of(field: Schema) -> tuple[bool, str]:
-    """Returns whether keys are retained, and how the values are merged."""
+    """Return whether keys are retained, and how the values are merged."""
     return _split(field.patch_strategy)
 
 
@@ -63,7 +63,7 @@ def go_kind_of(schema: Schema | None) -> str:
 
 
 def go_type_of(value: Any) -> str:
-    """The Go type of a JSON value."""
+    """Return the Go type of a JSON value."""
     if isinstance(value, dict):
         return GO_MAP
     if isinstance(value, list):
@@ -74,7 +74,7 @@ def go_type_of(value: Any) -> str:
 
 
 def go_print(value: Any) -> str:
-    """A value as Go's ``%v`` prints it.
+    """Return a value as Go's ``%v`` prints it.
 
     >>> go_print({"b": [1, "x", None], "a": True})
     'map[a:true b:[1 x <nil>]]'
@@ -97,7 +97,7 @@ def percent_s(value: Any) -> str:
 
 
 def failure(message: str) -> ApiError:
-    """An error that the server has no code for: it answers 500 without a reason."""
+    """Return an error that the server has no code for: it answers 500 without a reason."""
     return ApiError(message)
 
 
@@ -110,7 +110,7 @@ def bad_type(expected: Any, actual: Any) -> ApiError:
 
 
 def are_maps(*lists: list[Any]) -> bool:
-    """Reports whether the items are objects; all items must be of one type, and none a list."""
+    """Report whether the items are objects; all items must be of one type, and none a list."""
     kind: str | None = None
     for inner in lists:
         for item in inner:

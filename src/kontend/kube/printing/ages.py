@@ -15,7 +15,7 @@ def _moment(text: str) -> datetime:
 
 
 def age(since: str | None, now: str) -> str:
-    """The time from one moment to another, both RFC 3339.
+    """Return the time from one moment to another, both RFC 3339.
 
     >>> age("2026-01-01T00:00:00Z", "2026-01-01T00:03:05Z"), age(None, "2026-01-01T00:00:00Z")
     ('3m5s', '<unknown>')
@@ -29,7 +29,7 @@ def age(since: str | None, now: str) -> str:
 
 
 def human_duration(seconds: int) -> str:
-    """A duration with two or three significant figures.
+    """Return a duration with two or three significant figures.
 
     >>> [human_duration(each) for each in (-5, 119, 120, 605, 10_799, 29_000, 180_000, 86_400 * 800)]
     ['<invalid>', '119s', '2m', '10m', '179m', '8h', '2d2h', '2y70d']

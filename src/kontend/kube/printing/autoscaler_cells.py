@@ -19,7 +19,7 @@ _SOURCES: Final = {
 
 
 def autoscaler_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of an autoscaler in its second version."""
+    """Return the cells of an autoscaler in its second version."""
     spec, status = spec_of(obj), status_of(obj)
     reference = spec.get("scaleTargetRef") or {}
     least = spec.get("minReplicas")

@@ -54,7 +54,7 @@ def find(path: str, value: Any) -> list[Any]:
 
 @lru_cache(maxsize=1024)
 def parse(path: str) -> tuple[Node, ...]:
-    """The nodes of a path; :class:`BadPath` when it is none."""
+    """Return the nodes of a path; :class:`BadPath` when it is none."""
     nodes: list[Node] = []
     at = 0
     while at < len(path):
@@ -188,7 +188,7 @@ def _items(first: str, last: str | None, step: str | None) -> Node:
 
 
 def _filter(path: str, at: int) -> tuple[Node, int]:
-    """The filter whose condition begins at ``at``, and the place after it."""
+    """Return the filter whose condition begins at ``at``, and the place after it."""
     end, quote, closed = at, "", False
     while True:
         if end >= len(path) or path[end] == "\n":

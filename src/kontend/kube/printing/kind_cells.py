@@ -55,7 +55,7 @@ class Cells(NamedTuple):
 
 
 def row_conditions(kind: str, obj: JsonView) -> dict[str, Any]:
-    """Returns the conditions of a row: that a pod has finished."""
+    """Return the conditions of a row: that a pod has finished."""
     return pod_conditions(obj) if kind == "Pod" else {}
 
 

@@ -13,7 +13,7 @@ from kontend.kube.printing.ages import age
 
 
 def pod_conditions(pod: JsonView) -> dict[str, Any]:
-    """The row conditions of a pod that has finished."""
+    """Return the row conditions of a pod that has finished."""
     phase = (pod.get("status") or {}).get("phase")
     message = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}.get(phase or "")
     if message is None:
@@ -22,7 +22,7 @@ def pod_conditions(pod: JsonView) -> dict[str, Any]:
 
 
 def pod_cells(pod: JsonView, now: str) -> list[Any]:
-    """The cells of a pod's row."""
+    """Return the cells of a pod's row."""
     metadata, spec, status = pod.get("metadata") or {}, pod.get("spec") or {}, pod.get("status") or {}
     tally = _Tally(spec, status)
     reason = tally.reason
@@ -94,7 +94,7 @@ class _Tally:
         self.last_restart = max(self.last_restart, finished)
 
     def count_init(self, status: JsonView, total: int) -> tuple[bool, int, str]:
-        """Counts the init containers up to the first that is not done; sidecars are counted separately."""
+        """Count the init containers up to the first that is not done; sidecars are counted separately."""
         sidecar_restarts, sidecar_last = 0, ""
         for index, container in enumerate(status.get("initContainerStatuses") or ()):
             self.count_restarts(container)

@@ -15,38 +15,38 @@ UNSET: Final = "<unset>"
 
 
 def meta_of(obj: JsonView) -> JsonView:
-    """The metadata."""
+    """Return the metadata."""
     return obj.get("metadata") or {}
 
 
 def name_of(obj: JsonView) -> str:
-    """The name."""
+    """Return the name."""
     return str(meta_of(obj).get("name", ""))
 
 
 def age_of(obj: JsonView, now: str) -> str:
-    """Returns the age of the object."""
+    """Return the age of the object."""
     return age(meta_of(obj).get("creationTimestamp"), now)
 
 
 def spec_of(obj: JsonView) -> JsonView:
-    """The spec."""
+    """Return the spec."""
     return obj.get("spec") or {}
 
 
 def status_of(obj: JsonView) -> JsonView:
-    """The status."""
+    """Return the status."""
     return obj.get("status") or {}
 
 
 def containers_of(template: JsonView | None) -> list[str]:
-    """The names and the images of a pod template's containers."""
+    """Return the names and the images of a pod template's containers."""
     containers = spec_of(template or {}).get("containers") or []
     return [",".join(container.get(key, "") for container in containers) for key in ("name", "image")]
 
 
 def selector_text(selector: JsonView | None, *, empty: str = NONE, bad: str = "<error>") -> str:
-    """A label selector as text."""
+    """Return a label selector as text."""
     try:
         return str(selector_from_json(selector)) or empty
     except BadRequest:
@@ -59,11 +59,11 @@ def labels_text(labels: JsonView | None) -> str:
 
 
 def first_few(items: list[str], count: int, most: int = 3, empty: str = "") -> str:
-    """The first few items, and how many more there are."""
+    """Return the first few items, and how many more there are."""
     shown = ",".join(items[:most])
     return f"{shown} + {count - most} more..." if len(items) > most else shown or empty
 
 
 def has_condition(obj: JsonView, wanted: str) -> bool:
-    """Reports whether a condition of that type is true."""
+    """Report whether a condition of that type is true."""
     return is_condition_true(status_of(obj).get("conditions"), wanted)

@@ -20,13 +20,13 @@ from kontend.kube.printing.shared_cells import (
 
 
 def pod_template_cells(obj: JsonView, now: str) -> list[Any]:  # noqa: ARG001 - all cells have this signature
-    """The cells of a PodTemplate, which has no age."""
+    """Return the cells of a PodTemplate, which has no age."""
     template = obj.get("template") or {}
     return [name_of(obj), *containers_of(template), labels_text(meta_of(template).get("labels"))]
 
 
 def signing_request_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a CertificateSigningRequest."""
+    """Return the cells of a CertificateSigningRequest."""
     spec, status = spec_of(obj), status_of(obj)
     seconds = spec.get("expirationSeconds")
     kinds = {condition.get("type") for condition in status.get("conditions") or ()}
@@ -44,7 +44,7 @@ def signing_request_cells(obj: JsonView, now: str) -> list[Any]:
 
 
 def csi_driver_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a CSIDriver."""
+    """Return the cells of a CSIDriver."""
     spec = spec_of(obj)
     requests = spec.get("tokenRequests")
     audiences = UNSET if not requests else ",".join(request.get("audience", "") for request in requests)
@@ -61,7 +61,7 @@ def csi_driver_cells(obj: JsonView, now: str) -> list[Any]:
 
 
 def volume_attachment_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a VolumeAttachment."""
+    """Return the cells of a VolumeAttachment."""
     spec = spec_of(obj)
     volume = (spec.get("source") or {}).get("persistentVolumeName") or ""
     attached = bool(status_of(obj).get("attached"))
@@ -69,7 +69,7 @@ def volume_attachment_cells(obj: JsonView, now: str) -> list[Any]:
 
 
 def policy_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a ValidatingAdmissionPolicy."""
+    """Return the cells of a ValidatingAdmissionPolicy."""
     spec = spec_of(obj)
     kind = spec.get("paramKind")
     shown = UNSET if kind is None else f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}"
@@ -77,7 +77,7 @@ def policy_cells(obj: JsonView, now: str) -> list[Any]:
 
 
 def policy_binding_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a ValidatingAdmissionPolicyBinding."""
+    """Return the cells of a ValidatingAdmissionPolicyBinding."""
     spec = spec_of(obj)
     reference = spec.get("paramRef") or {}
     shown = UNSET
@@ -89,7 +89,7 @@ def policy_binding_cells(obj: JsonView, now: str) -> list[Any]:
 
 
 def _go_selector(selector: JsonView) -> str:
-    """A label selector as Go prints the struct."""
+    """Return a label selector as Go prints the struct."""
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
     requirements = "".join(
         f"LabelSelectorRequirement{{Key:{expression.get('key', '')},Operator:{expression.get('operator', '')},"
@@ -103,7 +103,7 @@ def _go_selector(selector: JsonView) -> str:
 
 
 def flow_schema_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a FlowSchema."""
+    """Return the cells of a FlowSchema."""
     spec = spec_of(obj)
     method = spec.get("distinguisherMethod")
     conditions = status_of(obj).get("conditions") or ()
@@ -121,7 +121,7 @@ def flow_schema_cells(obj: JsonView, now: str) -> list[Any]:
 
 
 def priority_level_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a PriorityLevelConfiguration."""
+    """Return the cells of a PriorityLevelConfiguration."""
     spec = spec_of(obj)
     limited = spec.get("limited")
     queuing = ((limited or {}).get("limitResponse") or {}).get("queuing")
@@ -133,7 +133,7 @@ def priority_level_cells(obj: JsonView, now: str) -> list[Any]:
 
 
 def resource_claim_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a ResourceClaim."""
+    """Return the cells of a ResourceClaim."""
     status, deleted = status_of(obj), bool(meta_of(obj).get("deletionTimestamp"))
     states = ["deleted"] if deleted else []
     if status.get("allocation") is not None:
@@ -144,14 +144,14 @@ def resource_claim_cells(obj: JsonView, now: str) -> list[Any]:
 
 
 def resource_slice_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a ResourceSlice."""
+    """Return the cells of a ResourceSlice."""
     spec = spec_of(obj)
     pool = (spec.get("pool") or {}).get("name", "")
     return [name_of(obj), spec.get("nodeName") or "", spec.get("driver", ""), pool, age_of(obj, now)]
 
 
 def ip_address_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of an IPAddress."""
+    """Return the cells of an IPAddress."""
     parent = spec_of(obj).get("parentRef")
     shown = NONE
     if parent is not None:
@@ -162,7 +162,7 @@ def ip_address_cells(obj: JsonView, now: str) -> list[Any]:
 
 
 def api_service_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of an APIService."""
+    """Return the cells of an APIService."""
     service = spec_of(obj).get("service")
     shown = "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
     available = "Unknown"
@@ -176,7 +176,7 @@ def api_service_cells(obj: JsonView, now: str) -> list[Any]:
 
 
 def component_status_cells(obj: JsonView, now: str) -> list[Any]:  # noqa: ARG001 - all cells have this signature
-    """The cells of a ComponentStatus."""
+    """Return the cells of a ComponentStatus."""
     for condition in obj.get("conditions") or ():
         if condition.get("type") == "Healthy":
             state = "Healthy" if condition.get("status") == "True" else "Unhealthy"

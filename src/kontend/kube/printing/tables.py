@@ -43,7 +43,7 @@ def table(
     include_object: str = "Metadata",
     headers: bool = True,
 ) -> Json:
-    """A ``Table`` with a row for each object.
+    """Return a ``Table`` with a row for each object.
 
     ``columns`` are the printer columns of a custom resource, none of them meaning the server's default; ``None`` is for
     built-in kinds. ``shown`` are the objects to include, where they are printed in another form. ``now`` is what ages
@@ -94,12 +94,12 @@ def _shown(obj: Mapping[str, Any], include_object: str) -> Any:
 
 
 def partial_metadata(obj: Mapping[str, Any]) -> Json:
-    """An object reduced to its metadata."""
+    """Return an object reduced to its metadata."""
     return {"kind": "PartialObjectMetadata", "apiVersion": META, "metadata": obj.get("metadata") or {}}
 
 
 def partial_metadata_list(body: Mapping[str, Any]) -> Json:
-    """A list reduced to the metadata of its items; an empty one has null for items, as the server's has."""
+    """Return a list reduced to the metadata of its items; an empty one has null for items, as the server's has."""
     metadata = body.get("metadata") or {}
     return {
         "kind": "PartialObjectMetadataList",
@@ -146,7 +146,7 @@ def _custom_columns(columns: Sequence[Mapping[str, Any]]) -> list[Json]:
 
 
 def _readable(columns: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """The columns before the first one whose path cannot be read: the server shows no more than these."""
+    """Return the columns before the first one whose path cannot be read: the server shows no more than these."""
     for index, column in enumerate(columns):
         try:
             parse(column.get("jsonPath", ""))
@@ -164,7 +164,7 @@ def _custom_cells(obj: Mapping[str, Any], columns: Sequence[Mapping[str, Any]], 
 
 
 def _cell(column_type: str, value: Any, now: str) -> Any:
-    """A value as a column of that type shows it; None where it does not fit."""
+    """Return a value as a column of that type shows it; None where it does not fit."""
     if value is None:
         return "<no value>" if column_type == "string" else None
     if column_type == "string":

@@ -22,7 +22,7 @@ from kontend.kube.printing.shared_cells import (
 
 
 def deployment_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a Deployment."""
+    """Return the cells of a Deployment."""
     spec, status = spec_of(obj), status_of(obj)
     ready = f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}"
     counts = [status.get("updatedReplicas", 0), status.get("availableReplicas", 0)]
@@ -31,12 +31,12 @@ def deployment_cells(obj: JsonView, now: str) -> list[Any]:
 
 
 def replica_set_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a ReplicaSet."""
+    """Return the cells of a ReplicaSet."""
     return [*_replicas(obj, now), selector_text(spec_of(obj).get("selector"))]
 
 
 def replication_controller_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a ReplicationController, whose selector is a map of labels."""
+    """Return the cells of a ReplicationController, whose selector is a map of labels."""
     return [*_replicas(obj, now), labels_text(spec_of(obj).get("selector"))]
 
 
@@ -47,13 +47,13 @@ def _replicas(obj: JsonView, now: str) -> list[Any]:
 
 
 def stateful_set_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a StatefulSet."""
+    """Return the cells of a StatefulSet."""
     ready = f"{status_of(obj).get('readyReplicas', 0)}/{spec_of(obj).get('replicas', 0)}"
     return [name_of(obj), ready, age_of(obj, now), *containers_of(spec_of(obj).get("template"))]
 
 
 def daemon_set_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a DaemonSet."""
+    """Return the cells of a DaemonSet."""
     spec, status = spec_of(obj), status_of(obj)
     names = (
         "desiredNumberScheduled",
@@ -69,7 +69,7 @@ def daemon_set_cells(obj: JsonView, now: str) -> list[Any]:
 
 
 def job_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a Job."""
+    """Return the cells of a Job."""
     spec, status = spec_of(obj), status_of(obj)
     done = status.get("succeeded", 0)
     if spec.get("completions") is not None:
@@ -98,7 +98,7 @@ def job_cells(obj: JsonView, now: str) -> list[Any]:
 
 
 def cron_job_cells(obj: JsonView, now: str) -> list[Any]:
-    """The cells of a CronJob."""
+    """Return the cells of a CronJob."""
     spec, status = spec_of(obj), status_of(obj)
     last = status.get("lastScheduleTime")
     job = spec_of(spec.get("jobTemplate") or {})

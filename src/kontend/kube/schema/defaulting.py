@@ -36,7 +36,7 @@ def fill_defaults(obj: Any, schema: Schema) -> None:
 
 
 def _drop_nulls(value: Any, schema: Schema, resource: bool) -> None:
-    """Takes away nulls that are neither allowed nor replaced by a default (in maps; items of lists stay)."""
+    """Take away nulls that are neither allowed nor replaced by a default (in maps; items of lists stay)."""
     if type(value) is dict:
         properties = schema.properties
         additional = schema.additional

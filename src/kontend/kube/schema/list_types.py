@@ -17,7 +17,7 @@ ListCheck = Callable[[Any, Path, list[FieldError]], None]
 
 
 def compile_list_types(schema: Schema) -> ListCheck | None:
-    """The check of all lists at and below a node, or nothing when there is none to check."""
+    """Return the check of all lists at and below a node, or nothing when there is none to check."""
     if schema.node is None:
         return None
     properties = {name: compile_list_types(child) for name, child in schema.properties.items()}
@@ -51,7 +51,7 @@ def compile_list_types(schema: Schema) -> ListCheck | None:
 
 
 def field_path(path: Path) -> str:
-    """A path as field errors spell it: keys of maps and indices in brackets."""
+    """Return a path as field errors spell it: keys of maps and indices in brackets."""
     if path is None:
         return ""
     before, name = field_path(path[0]), path[1]
@@ -61,7 +61,7 @@ def field_path(path: Path) -> str:
 
 
 def _repeated(values: list[Any]) -> list[int]:
-    """Returns the positions at which a value occurs for the second time (a third time is not reported)."""
+    """Return the positions at which a value occurs for the second time (a third time is not reported)."""
     try:
         # Nothing is repeated in nearly all lists, and a set finds that out at once.
         if len(set(values)) == len(values):

@@ -15,7 +15,7 @@ from kontend.kube.schema.tree import MISSING
 
 
 def same_json(left: Any, right: Any) -> bool:
-    """Reports whether two JSON values are equal and of the same types (``1``, ``1.0`` and ``true`` differ)."""
+    """Report whether two JSON values are equal and of the same types (``1``, ``1.0`` and ``true`` differ)."""
     if left is right:
         return True
     kind = type(left)
@@ -35,7 +35,7 @@ def same_json(left: Any, right: Any) -> bool:
 
 
 def old_items(node: Mapping[str, Any], old: Any) -> dict[Any, Any] | None:
-    """The items of an old list by their key, or nothing when the list is not of type ``map``."""
+    """Return the items of an old list by their key, or nothing when the list is not of type ``map``."""
     keys = node.get("x-kubernetes-list-map-keys")
     if type(old) is not list or node.get("x-kubernetes-list-type") != "map" or node.get("type") != "array" or not keys:
         return None
@@ -48,7 +48,7 @@ def old_items(node: Mapping[str, Any], old: Any) -> dict[Any, Any] | None:
 
 
 def item_key(keys: list[str], item: Any) -> tuple[Any, ...] | None:
-    """Returns the key of an item of a list of type ``map``; nothing when a key is missing or is not a scalar."""
+    """Return the key of an item of a list of type ``map``; nothing when a key is missing or is not a scalar."""
     if type(item) is not dict:
         return None
     out: list[Any] = []
@@ -63,13 +63,13 @@ def item_key(keys: list[str], item: Any) -> tuple[Any, ...] | None:
 
 
 def field_schema(node: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
-    """The schema of one field of an object or one value of a map."""
+    """Return the schema of one field of an object or one value of a map."""
     schema = as_mapping(node.get("properties")).get(key)
     return schema if schema is not None else additional_schema(node)
 
 
 def unchanged(new: Any, old: Any, node: Mapping[str, Any]) -> bool:
-    """Reports whether nothing changed at this place, as the server sees it.
+    """Report whether nothing changed at this place, as the server sees it.
 
     Lists of type ``map`` may be reordered, and a field without a schema is never unchanged.
     """

@@ -30,7 +30,7 @@ _RULE: Final[dict[str, type]] = {
 
 
 def clean_node(raw: Any) -> dict[str, Any]:
-    """A copy of a schema with only what fits.
+    """Return a copy of a schema with only what fits.
 
     >>> clean_node({"type": "string", "maxLength": "5", "properties": {"a": 1}, "foo": 1})
     {'type': 'string', 'properties': {'a': {}}}
@@ -46,7 +46,7 @@ def clean_node(raw: Any) -> dict[str, Any]:
 
 
 def _clean(key: Any, value: Any) -> Any:
-    """The value of one keyword, or nothing when it does not fit."""
+    """Return the value of one keyword, or nothing when it does not fit."""
     if value is None:
         return None
     if key in _TEXTS:
@@ -87,6 +87,6 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 
 def additional_schema(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The schema of ``additionalProperties``, unless that is a boolean or missing."""
+    """Return the schema of ``additionalProperties``, unless that is a boolean or missing."""
     schema = node.get("additionalProperties")
     return schema if isinstance(schema, Mapping) else None

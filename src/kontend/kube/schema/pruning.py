@@ -28,21 +28,21 @@ def prune(obj: Any, schema: Schema) -> list[str]:
 
 
 def prune_copy(value: Any, schema: Schema) -> Any:
-    """A pruned copy of a value somewhere inside an object."""
+    """Return a pruned copy of a value somewhere inside an object."""
     copied = copy_json(value)
     _prune(copied, schema, "", [], schema.embedded)
     return copied
 
 
 def preserves_unknown(schema: Schema) -> bool:
-    """Reports whether a node with ``x-kubernetes-preserve-unknown-fields`` is at or below this one."""
+    """Report whether a node with ``x-kubernetes-preserve-unknown-fields`` is at or below this one."""
     return schema.preserve_unknown or any(
         preserves_unknown(child) for _, child in schema.children() if child.node is not None
     )
 
 
 def copy_json(value: Any) -> Any:
-    """A deep copy of JSON data."""
+    """Return a deep copy of JSON data."""
     if type(value) is dict:
         return {key: copy_json(child) for key, child in value.items()}
     if type(value) is list:

@@ -62,7 +62,7 @@ def parse_lenient_duration(text: str) -> int:
 
 
 def parse_byte(text: str) -> bytes:
-    """The bytes of a ``byte`` string, as CEL sees them (the URL alphabet; ``ValueError`` for anything else)."""
+    """Return the bytes of a ``byte`` string, as CEL sees them (the URL alphabet; ``ValueError`` for anything else)."""
     try:
         return base64.b64decode(text.replace("\n", "").replace("\r", ""), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
@@ -88,17 +88,17 @@ def _is_date_time(text: str) -> bool:
 
 
 def is_ipv4(text: str) -> bool:
-    """Reports whether Go's lenient parser reads it as an address with dots (leading zeros are tolerated)."""
+    """Report whether Go's lenient parser reads it as an address with dots (leading zeros are tolerated)."""
     return "." in text and _parse_ip_sloppy(text) is not None
 
 
 def is_ipv6(text: str) -> bool:
-    """Reports whether it is an address with colons."""
+    """Report whether it is an address with colons."""
     return ":" in text and "%" not in text and _parse_ip_sloppy(text, strict=True) is not None
 
 
 def is_cidr(text: str) -> bool:
-    """Reports whether it is an address, a slash and a prefix length."""
+    """Report whether it is an address, a slash and a prefix length."""
     address, slash, prefix = text.partition("/")
     parsed = _parse_ip_sloppy(address)
     if not slash or parsed is None or not prefix.isdecimal() or not prefix.isascii():
@@ -230,7 +230,7 @@ _CHECKS: Final[dict[str, Callable[[str], bool]]] = {
 
 
 def format_check(name: str) -> Callable[[str], bool] | None:
-    """The check of a format, or nothing when the server does not know the format.
+    """Return the check of a format, or nothing when the server does not know the format.
 
     >>> check = format_check("date-time"); check and check("2024-02-30T00:00:00Z")
     False

@@ -21,7 +21,7 @@ _STRING: Final = Schema("string")
 
 
 def structural_schema(openapi_v3: Mapping[str, Any]) -> Schema:
-    """The tree for one version's ``openAPIV3Schema``.
+    """Return the tree for one version's ``openAPIV3Schema``.
 
     >>> root = structural_schema({"type": "object", "properties": {"spec": {"type": "object"}}})
     >>> sorted(root.properties)
@@ -34,7 +34,7 @@ def structural_schema(openapi_v3: Mapping[str, Any]) -> Schema:
 
 
 def structural_node(openapi_v3: Mapping[str, Any]) -> Schema:
-    """The tree for a schema that is not the root of an object."""
+    """Return the tree for a schema that is not the root of an object."""
     schema = _build(clean_node(openapi_v3))
     _prune_defaults(schema)
     return schema

@@ -131,7 +131,7 @@ class Schema:
         self.field_type: Any = None
 
     def replace(self, **changes: Any) -> Schema:
-        """A shallow copy with some attributes changed; ``properties`` is shared."""
+        """Return a shallow copy with some attributes changed; ``properties`` is shared."""
         copy = object.__new__(Schema)
         for slot in Schema.__slots__:
             setattr(copy, slot, changes.get(slot, getattr(self, slot)))
@@ -139,7 +139,7 @@ class Schema:
         return copy
 
     def children(self) -> Iterator[tuple[str, Schema]]:
-        """The nodes right below this one, by a readable name."""
+        """Yield the nodes right below this one, by a readable name."""
         yield from self.properties.items()
         if self.additional is not None:
             yield "*", self.additional

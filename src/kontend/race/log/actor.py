@@ -32,7 +32,7 @@ class Actor:
 
 
 def actor_of(event: Mapping[str, Any]) -> Actor:
-    """The client of an audit event."""
+    """Return the client of an audit event."""
     user = event.get("impersonatedUser") or event.get("user")
     user = user if isinstance(user, Mapping) else {}
     extra = user.get("extra")

@@ -23,7 +23,7 @@ class Contents:
         self._secrets: dict[str, int] = {}
 
     def of(self, obj: Mapping[str, Any], *, secret: bool) -> bytes:
-        """An object as canonical JSON."""
+        """Return an object as canonical JSON."""
         metadata = obj.get("metadata")
         kept = {**obj}
         if isinstance(metadata, Mapping):
@@ -50,7 +50,7 @@ class Contents:
 
 
 def version_of(obj: Any) -> int | None:
-    """The resourceVersion of an object; None where it has none that can be compared.
+    """Return the resourceVersion of an object; None where it has none that can be compared.
 
     >>> version_of({"metadata": {"resourceVersion": "7"}}), version_of({"metadata": {}})
     (7, None)
@@ -61,14 +61,14 @@ def version_of(obj: Any) -> int | None:
 
 
 def uid_of(obj: Any) -> str:
-    """The uid of an object, or nothing."""
+    """Return the uid of an object, or nothing."""
     metadata = obj.get("metadata") if isinstance(obj, Mapping) else None
     uid = metadata.get("uid") if isinstance(metadata, Mapping) else None
     return uid if isinstance(uid, str) else ""
 
 
 def kind_of(obj: Any) -> str:
-    """The kind as traces show it, such as ``Deployment.apps/v1``."""
+    """Return the kind as traces show it, such as ``Deployment.apps/v1``."""
     if not isinstance(obj, Mapping) or not isinstance(obj.get("kind"), str) or not obj.get("apiVersion"):
         return ""
     group, slash, version = str(obj["apiVersion"]).rpartition("/")
@@ -76,7 +76,7 @@ def kind_of(obj: Any) -> str:
 
 
 def is_object(response: Any, name: str, kind: str) -> bool:
-    """The response is the object itself, not a status or a view of it."""
+    """Return whether the response is the object itself, not a status or a view of it."""
     if not isinstance(response, Mapping) or kind_of(response) != kind:
         return False
     metadata = response.get("metadata")

@@ -78,7 +78,7 @@ class AuditEvent:
 
 
 def event_of(value: Any, file: str, line: int, size: int = 0) -> AuditEvent | None:
-    """The event of a line; None for one that is not about a resource. Raises :class:`BadEvent`."""
+    """Return the event of a line; None for one that is not about a resource. Raises :class:`BadEvent`."""
     if not isinstance(value, Mapping):
         raise BadEvent(f"expected an audit event, found {_shown(value)}")
     version = value.get("apiVersion")
@@ -119,7 +119,7 @@ def event_of(value: Any, file: str, line: int, size: int = 0) -> AuditEvent | No
 
 
 def _key(reference: Mapping[str, Any], response: Any, verb: str) -> ObjectKey:
-    """The object. A create names it in the response where the server has made up the name."""
+    """Return the object. A create names it in the response where the server has made up the name."""
     name = _text(reference.get("name"))
     if not name and verb == "create" and isinstance(response, Mapping):
         metadata = response.get("metadata")

@@ -66,7 +66,8 @@ class Reading:
 
 
 def events_of(paths: Sequence[str], reading: Reading) -> Iterator[AuditEvent]:
-    """The events of some files, in the order of their times as far as each file keeps it. Raises :class:`BadLog`."""
+    """Return the events of some files, in the order of their times as far as each file keeps it. Raises
+    :class:`BadLog`."""
     streams = [by_time(_events(path, reading), reading) for path in paths]
     if len(streams) == 1:
         return streams[0]
@@ -93,7 +94,7 @@ def _events(path: str, reading: Reading) -> Iterator[AuditEvent]:
 
 @contextmanager
 def _opened(path: str) -> Iterator[io.BufferedReader]:
-    """A file or the standard input, decompressed if need be."""
+    """Provide a file or the standard input, decompressed if need be."""
     if path == STDIN:
         with open(sys.stdin.fileno(), "rb", closefd=False) as file:
             yield _decompressed(file)
@@ -186,7 +187,7 @@ def _opens_document(line: bytes) -> bool:
 
 
 def _values(line: bytes, place: str, reading: Reading) -> Sequence[Any]:
-    """The events of a line: one, those of a list, or those that an export has wrapped."""
+    """Return the events of a line: one, those of a list, or those that an export has wrapped."""
     start = line.find(b"{")
     if start > 0 and line.lstrip()[:1] != b"[":
         line = line[start:]  # a time stamp of CloudWatch's export, the node of `oc adm node-logs`, a container's prefix

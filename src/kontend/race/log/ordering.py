@@ -35,7 +35,8 @@ class Lateness(Protocol):
 
 
 def by_time(events: Iterable[AuditEvent], lateness: Lateness) -> Iterator[AuditEvent]:
-    """The events of one file by their times; a watch that begins comes before what is complete at the same time."""
+    """Yield the events of one file by their times; a watch that begins comes before what is complete at the same
+    time."""
     heap: list[tuple[float, bool, int, AuditEvent]] = []
     size, last = 0, float("-inf")
     for number, event in enumerate(events):
@@ -55,7 +56,7 @@ def by_time(events: Iterable[AuditEvent], lateness: Lateness) -> Iterator[AuditE
 
 
 def in_order(events: Iterable[AuditEvent]) -> Iterator[AuditEvent]:
-    """The events of a log, with the writes of each object in the order of their versions."""
+    """Yield the events of a log, with the writes of each object in the order of their versions."""
     waiting: deque[AuditEvent] = deque()
     writes: dict[ObjectKey, list[AuditEvent]] = defaultdict(list)
 

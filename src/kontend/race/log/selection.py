@@ -21,15 +21,15 @@ class Selection:
     kinds: frozenset[str] = frozenset()
 
     def has_time(self, at: float) -> bool:
-        """Reports if a write at this time is judged."""
+        """Report if a write at this time is judged."""
         return (self.since is None or at >= self.since) and (self.until is None or at <= self.until)
 
     def has_namespace(self, namespace: str) -> bool:
-        """Reports if objects of a namespace are judged."""
+        """Report if objects of a namespace are judged."""
         return not self.namespaces or namespace in self.namespaces
 
     def has_kind(self, resource: Resource, kind: Any) -> bool:
-        """Reports if objects of a kind are judged."""
+        """Report if objects of a kind are judged."""
         return not self.kinds or _matches(self.kinds, resource, str(kind or ""))
 
 

@@ -39,7 +39,7 @@ class ScenarioResult:
 
 
 def results_of(documents: Iterable[Document]) -> tuple[ScenarioResult, ...]:
-    """Groups documents by their scenarios, in the order of their first appearance.
+    """Group documents by their scenarios, in the order of their first appearance.
 
     >>> results_of([])
     ()
@@ -59,7 +59,8 @@ def results_of(documents: Iterable[Document]) -> tuple[ScenarioResult, ...]:
 
 
 def page_data(title: str, scenarios: Sequence[ScenarioResult], **more: Any) -> Mapping[str, Any]:
-    """The data that the page's script reads. Each document appears once, and its exploration with its scenario."""
+    """Return the data that the page's script reads. Each document appears once, and its exploration with its
+    scenario."""
     documents: list[dict[str, Any]] = []
     entries: list[dict[str, Any]] = []
     for scenario in scenarios:
@@ -83,7 +84,8 @@ def page_data(title: str, scenarios: Sequence[ScenarioResult], **more: Any) -> M
 
 
 def shown(document: Document) -> dict[str, Any]:
-    """A document as the page shows it: without the parts that only replaying needs, elements of lists as one change."""
+    """Return a document as the page shows it: without the parts that only replaying needs, elements of lists as one
+    change."""
     data = document.to_json()
     for name in ("schedule", "exploration", "token"):
         data.pop(name)
@@ -109,5 +111,5 @@ def _add_changes(write: Write, written: dict[str, Any]) -> None:
 
 
 def _element(path: str, content: Any) -> Any:
-    """A value, of an element of a list without what its path says already and with what decides first."""
+    """Return a value, of an element of a list without what its path says already and with what decides first."""
     return ordered(without_key(path, content)) if is_element(path) else content

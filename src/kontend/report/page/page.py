@@ -48,7 +48,7 @@ _UNSAFE: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u
 
 
 def page(scenarios: Sequence[ScenarioResult], *, title: str = "kontend") -> str:
-    """The page of some scenarios as HTML.
+    """Return the page of some scenarios as HTML.
 
     >>> "<script>alert" in page([ScenarioResult("<script>alert(1)</script>", "holds")])
     False
@@ -57,7 +57,7 @@ def page(scenarios: Sequence[ScenarioResult], *, title: str = "kontend") -> str:
 
 
 def render(data: Mapping[str, Any], *, summary: str = "", connect: bool = False) -> str:
-    """A page from its data; ``connect`` lets the script talk to the server that the page comes from."""
+    """Return a page from its data; ``connect`` lets the script talk to the server that the page comes from."""
     style, script = _asset("page.css"), _script()
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
@@ -98,7 +98,7 @@ def _encoded(data: bytes) -> tuple[str, str]:
 
 
 def _summary(scenarios: Sequence[ScenarioResult]) -> str:
-    """The verdicts for readers without JavaScript, such as previews of mail."""
+    """Return the verdicts for readers without JavaScript, such as previews of mail."""
     lines: list[str] = []
     for scenario in scenarios:
         lines.append(f"<h2>{escape(scenario.name)}</h2><p>{escape(scenario.sentence or scenario.verdict)}</p>")
@@ -120,7 +120,7 @@ def _asset(name: str) -> str:
 
 @cache
 def _script() -> str:
-    """The script: its parts joined in one scope of their own."""
+    """Return the script: its parts joined in one scope of their own."""
     return '(() => {\n"use strict";\n' + "\n".join(_asset(f"{name}.js") for name in _SCRIPTS) + "})();\n"
 
 

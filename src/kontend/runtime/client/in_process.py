@@ -61,7 +61,7 @@ class InProcess:
         return self._finished(call, response)
 
     def _finished(self, call: Call, response: ApiResponse) -> Any:
-        """The body of a response; raises what the server refused."""
+        """Return the body of a response; raises what the server refused."""
         if response.code >= 400:
             raise from_status(response.body) if isinstance(response.body, dict) else BadRequest(str(response.body))
         index = dict(call.query).get("index")

@@ -103,7 +103,7 @@ class InProcessManager:
         return self._done(drive(loop.run(request)))
 
     def _done(self, outcome: Outcome) -> Outcome:
-        """Notes how a reconcile ended."""
+        """Note how a reconcile ended."""
         self.reconciles += 1
         self.recent.append(outcome)
         key = (outcome.controller, outcome.request)

@@ -35,7 +35,7 @@ class Authenticator:
         self.required = bool(tokens) or certificates
 
     def user_of(self, state: State, headers: Mapping[str, str], certificate: Mapping[str, Any], path: str) -> User:
-        """The user of a request. Raises :class:`Unauthorized`.
+        """Return the user of a request. Raises :class:`Unauthorized`.
 
         The names of ``headers`` are in lower case; ``certificate`` is as ``ssl`` decodes it.
         """
@@ -67,7 +67,7 @@ def _service_account(state: State, token: str) -> User | None:
 
 
 def _subject(certificate: Mapping[str, Any]) -> User:
-    """The user that a certificate names: its common name, in the groups that are its organizations."""
+    """Return the user that a certificate names: its common name, in the groups that are its organizations."""
     parts = [pair for name in certificate.get("subject") or () for pair in name]
     names = [value for key, value in parts if key == "commonName"]
     groups = [value for key, value in parts if key == "organizationName"]
@@ -77,7 +77,8 @@ def _subject(certificate: Mapping[str, Any]) -> User:
 
 
 def impersonated(state: State, user: User, incoming: Incoming) -> User | None:
-    """The user in whose name a request is to be carried out, if ``user`` may do that; None without such headers."""
+    """Return the user in whose name a request is to be carried out, if ``user`` may do that; None without such
+    headers."""
     if "impersonate-" not in "\n".join(incoming.headers):  # quicker than a look at each of them
         return None
     name = incoming.headers.get("impersonate-user", "")

@@ -63,7 +63,8 @@ class CertificateAuthority:
         self._key = loaded
 
     def sign(self, signer: str, request: bytes, usages: Sequence[str], seconds: int) -> bytes:
-        """The certificate (PEM) that ``signer`` issues for a request (PEM). Raises :class:`BadSigningRequest`."""
+        """Return the certificate (PEM) that ``signer`` issues for a request (PEM). Raises
+        :class:`BadSigningRequest`."""
         csr = x509.load_pem_x509_csr(request)
         problem = _RULES[signer](csr, frozenset(usages))
         if problem:

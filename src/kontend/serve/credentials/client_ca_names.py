@@ -58,7 +58,7 @@ class _Fields(ctypes.Structure):
 
 
 def _address(context: ssl.SSLContext) -> int | None:
-    """The address of OpenSSL's context, if the layout of the object is the known one."""
+    """Return the address of OpenSSL's context, if the layout of the object is the known one."""
     if sys.implementation.name != "cpython":
         return None
     protocols = b"\x08http/1.1"

@@ -120,14 +120,14 @@ class Tokens:
         return dict(self._by_name)
 
     def user_of(self, authorization: str) -> User | None:
-        """The user that an ``Authorization`` header stands for, or None."""
+        """Return the user that an ``Authorization`` header stands for, or None."""
         if not self._users:
             return ADMIN
         return self._users.get(bearer(authorization))
 
 
 def bearer(authorization: str) -> str:
-    """The token in an ``Authorization`` header, or nothing.
+    """Return the token in an ``Authorization`` header, or nothing.
 
     >>> bearer("Bearer s3cret")
     's3cret'

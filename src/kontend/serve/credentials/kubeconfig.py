@@ -9,7 +9,7 @@ import orjson
 
 
 def kubeconfig(url: str, *, secrets: Mapping[str, str] | None = None, ca: bytes | None = None) -> str:
-    """The text of a kubeconfig: one context for each user, the first one current.
+    """Return the text of a kubeconfig: one context for each user, the first one current.
 
     >>> print(kubeconfig("http://127.0.0.1:6443"))
     apiVersion: v1

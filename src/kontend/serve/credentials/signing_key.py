@@ -26,7 +26,7 @@ _EXPONENT: Final = 65537
 
 
 def signing_key(directory: Path | None = None) -> Signer:
-    """The key in ``directory``, or a new one, which is then kept there."""
+    """Return the key in ``directory``, or a new one, which is then kept there."""
     try:
         import cryptography  # noqa: F401 - only whether it is there
     except ImportError:
@@ -55,11 +55,11 @@ class SecretKey:
         self.key_id = _text(hashlib.sha256(b"kontend" + secret).digest())
 
     def sign(self, data: bytes) -> bytes:
-        """The signature of ``data``."""
+        """Return the signature of ``data``."""
         return hmac.digest(self._secret, data, "sha256")
 
     def verify(self, data: bytes, signature: bytes) -> bool:
-        """Returns whether a signature is this key's."""
+        """Return whether a signature is this key's."""
         return hmac.compare_digest(self.sign(data), signature)
 
     def public_keys(self) -> list[dict[str, str]]:
@@ -83,14 +83,14 @@ class RsaKey:
         self.key_id = _text(hashlib.sha256(public).digest())
 
     def sign(self, data: bytes) -> bytes:
-        """The signature of ``data``; always the same for the same data."""
+        """Return the signature of ``data``; always the same for the same data."""
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import padding
 
         return self._key.sign(data, padding.PKCS1v15(), hashes.SHA256())
 
     def verify(self, data: bytes, signature: bytes) -> bool:
-        """Returns whether a signature is this key's."""
+        """Return whether a signature is this key's."""
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import padding
@@ -102,7 +102,7 @@ class RsaKey:
         return True
 
     def public_keys(self) -> list[dict[str, str]]:
-        """The public key."""
+        """Return the public key."""
         numbers = self._key.public_key().public_numbers()
         key = {"use": "sig", "kty": "RSA", "kid": self.key_id, "alg": self.algorithm}
         return [{**key, "n": _number(numbers.n), "e": _number(numbers.e)}]

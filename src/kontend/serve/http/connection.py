@@ -40,29 +40,29 @@ class Application(Protocol):
         """Answers through the connection, now or later."""
 
     def admits(self, incoming: Incoming, connection: Connection) -> bool:
-        """Returns whether a request may go on to send a large body."""
+        """Return whether a request may go on to send a large body."""
 
     def buffering(self, connection: Connection, size: int) -> None:
-        """Notes the bytes of bodies that are kept for a client."""
+        """Note the bytes of bodies that are kept for a client."""
 
     def connected(self, connection: Connection) -> int:
-        """Notes a new client; returns its number."""
+        """Note a new client; return its number."""
 
     def disconnected(self, connection: Connection) -> None:
         """Forgets a client that has gone."""
 
     def stalled(self, connection: Connection) -> None:
-        """Notes a client that has not read what it was sent."""
+        """Note a client that has not read what it was sent."""
 
 
 def endpoints(transport: asyncio.BaseTransport) -> tuple[str, int]:
-    """Returns the address of the client, and the port of the server that it has connected to."""
+    """Return the address of the client, and the port of the server that it has connected to."""
     peer, own = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
     return peer[0] if isinstance(peer, tuple) else "", own[1] if isinstance(own, tuple) else 0
 
 
 def set_reading(transport: asyncio.Transport, wanted: bool) -> None:
-    """Reads on from a client, or stops reading."""
+    """Read on from a client, or stop reading."""
     if wanted != transport.is_reading():
         if wanted:
             transport.resume_reading()
@@ -71,7 +71,7 @@ def set_reading(transport: asyncio.Transport, wanted: bool) -> None:
 
 
 def chunk(data: bytes) -> bytes:
-    """Some bytes of a body that comes in chunks.
+    """Return some bytes of a body that comes in chunks.
 
     >>> chunk(b"hello")
     b'5\\r\\nhello\\r\\n'
@@ -166,7 +166,7 @@ class Connection(asyncio.Protocol):
         return certificate or {}
 
     def data_received(self, data: bytes) -> None:
-        """Reads some bytes; perhaps half a request, perhaps several."""
+        """Read some bytes; perhaps half a request, perhaps several."""
         if self._lingering or self.closing:
             return
         was_reading = self._parser.reading
@@ -196,7 +196,7 @@ class Connection(asyncio.Protocol):
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def eof_received(self) -> bool:
-        """Stops reading: the client gets the answer it waits for, but a stream ends."""
+        """Stop reading: the client gets the answer it waits for, but a stream ends."""
         waiting = self.busy and not self.streaming and not self._secure
         self.closing = True
         if waiting:
@@ -217,7 +217,7 @@ class Connection(asyncio.Protocol):
         self._parser.close()
 
     def pause_writing(self) -> None:
-        """Stops sending: the client is slow."""
+        """Stop sending: the client is slow."""
         self.paused = True
         self.since = monotonic()
         self._app.stalled(self)
@@ -272,12 +272,12 @@ class Connection(asyncio.Protocol):
             self._serving = False
 
     def _read_or_not(self) -> None:
-        """Reads on only when no request waits, so that a client that sends without reading is held back."""
+        """Read on only when no request waits, so that a client that sends without reading is held back."""
         if not self.closing:
             set_reading(self._transport, not self._ready and self._bad is None)
 
     def respond(self, head: bytes, body: bytes, *, keep_alive: bool) -> None:
-        """Sends a whole answer."""
+        """Send a whole answer."""
         if self._transport.is_closing():
             return
         self._transport.write(head + body)
@@ -296,7 +296,7 @@ class Connection(asyncio.Protocol):
             self._serve_ready()
 
     def take_over(self, head: bytes, protocol: asyncio.Protocol) -> asyncio.Transport:
-        """Sends the head of the last answer, 101, and gives the rest of the connection to another protocol.
+        """Send the head of the last answer, 101, and give the rest of the connection to another protocol.
 
         That one calls :meth:`connection_lost` when the client has gone.
         """
@@ -309,7 +309,7 @@ class Connection(asyncio.Protocol):
     def begin_stream(
         self, head: bytes, *, on_writable: Callable[[], None], on_lost: Callable[[], None], watch: bool = True
     ) -> None:
-        """Sends the head of an answer that goes on for some time; a ``watch`` goes on until one side ends it."""
+        """Send the head of an answer that goes on for some time; a ``watch`` goes on until one side ends it."""
         if self._transport.is_closing():
             on_lost()
             return
@@ -318,12 +318,12 @@ class Connection(asyncio.Protocol):
         self._transport.write(head)
 
     def write(self, data: bytes) -> None:
-        """Sends a part of a stream."""
+        """Send a part of a stream."""
         if data and not self._transport.is_closing():
             self._transport.write(chunk(data))
 
     def end_stream(self, last: bytes, *, keep_alive: bool) -> None:
-        """Sends the end of a stream."""
+        """Send the end of a stream."""
         self._on_writable = self._on_lost = None
         if self._transport.is_closing():
             return

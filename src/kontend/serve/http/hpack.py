@@ -60,7 +60,7 @@ class Decoder:
         self._position = 0
 
     def decode(self, block: bytes, *, octets: int, count: int) -> list[Field]:
-        """Returns the fields of a block. Raises :class:`BadHeaderBlock` or :class:`HeadersTooLarge`."""
+        """Return the fields of a block. Raises :class:`BadHeaderBlock` or :class:`HeadersTooLarge`."""
         self._block, self._position = block, 0
         fields: list[Field] = []
         try:
@@ -83,7 +83,7 @@ class Decoder:
         return fields
 
     def _next(self) -> Field | None:
-        """Returns the next field, or None for a change of the size of the table."""
+        """Return the next field, or None for a change of the size of the table."""
         octet = self._block[self._position]
         if octet & 0x80:
             if octet == 0xFF:
@@ -159,7 +159,7 @@ _STATUS_CODES: Final = {int(value): index for index, (name, value) in enumerate(
 
 @lru_cache(maxsize=128)
 def status_field(code: int) -> bytes:
-    """Returns the field that an answer begins with.
+    """Return the field that an answer begins with.
 
     >>> status_field(200), status_field(201)
     (b'\\x88', b'\\x08\\x03201')
@@ -170,7 +170,7 @@ def status_field(code: int) -> bytes:
 
 
 def encode(lines: str) -> bytes:
-    """Returns header lines of HTTP/1.1 as fields.
+    """Return header lines of HTTP/1.1 as fields.
 
     >>> encode("Content-Length: 5\\r\\n")
     b'\\x0f\\r\\x015'
@@ -199,7 +199,7 @@ def _encoded_text(text: bytes) -> bytes:
 
 
 def _encoded_integer(value: int, mask: int) -> bytes:
-    """Returns an integer whose first octet has room for ``mask``.
+    """Return an integer whose first octet has room for ``mask``.
 
     >>> _encoded_integer(1337, 0x1F).hex()
     '1f9a0a'

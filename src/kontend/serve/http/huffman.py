@@ -47,7 +47,7 @@ class BadHuffmanText(ValueError):
 
 
 def _decoded_symbols() -> dict[int, bytes]:
-    """Returns each symbol by the state in which its code is complete."""
+    """Return each symbol by the state in which its code is complete."""
     symbols: dict[int, bytes] = {}
     code = length = 0
     for longer, alphabet in _SYMBOLS.items():
@@ -65,7 +65,7 @@ _STEPS: Final[dict[int, tuple[int, bytes]]] = {}
 
 
 def decode(data: bytes) -> bytes:
-    """Returns the text that was encoded. Raises :class:`BadHuffmanText`.
+    """Return the text that was encoded. Raises :class:`BadHuffmanText`.
 
     >>> decode(bytes.fromhex("f1e3c2e5f23a6ba0ab90f4ff"))
     b'www.example.com'

@@ -32,7 +32,7 @@ TEXT_TYPE: Final = "text/plain; charset=utf-8"
 
 @lru_cache(maxsize=1024)
 def answer_type(accept: str) -> str:
-    """The media type of an answer: the first one in an ``Accept`` header that can be had.
+    """Return the media type of an answer: the first one in an ``Accept`` header that can be had.
 
     >>> answer_type("application/vnd.kubernetes.protobuf, application/json")
     'application/json'
@@ -48,14 +48,14 @@ def answer_type(accept: str) -> str:
 
 
 def wants_pretty(pretty: str, user_agent: str) -> bool:
-    """Returns whether an answer is indented: the query asks for it, or a person will read it."""
+    """Return whether an answer is indented: the query asks for it, or a person will read it."""
     if pretty:
         return pretty in ("1", "t", "T", "true", "TRUE", "True")
     return user_agent.startswith(_PRETTY_AGENTS)
 
 
 def encode(body: Any, media_type: str, *, pretty: bool = False) -> bytes:
-    """A JSON value as the bytes of an answer."""
+    """Return a JSON value as the bytes of an answer."""
     if media_type == YAML_TYPE:
         return to_yaml(body)
     if pretty:
@@ -87,7 +87,7 @@ NO_CONTENT: Final = 204
 
 
 def compress(body: bytes) -> bytes:
-    """The body with gzip, fast rather than small."""
+    """Return the body with gzip, fast rather than small."""
     return gzip.compress(body, compresslevel=1, mtime=0)
 
 
@@ -103,7 +103,7 @@ def head(
     cache: str = NO_CACHE,
     http2: bool = False,
 ) -> bytes:
-    """The status line and the headers, or the header block of HTTP/2; without a length the body is a stream."""
+    """Return the status line and the headers, or the header block of HTTP/2; without a length the body is a stream."""
     if warnings:
         extra = "".join(warning_headers(warnings)) + extra
     if not keep_alive:
@@ -120,7 +120,7 @@ def head(
 
 @lru_cache(maxsize=8)
 def compress_once(body: bytes) -> bytes:
-    """The same for the few large documents that many clients ask for."""
+    """Return the same for the few large documents that many clients ask for."""
     return compress(body)
 
 
@@ -135,7 +135,7 @@ def _status_line(code: int) -> str:
 
 @lru_cache(maxsize=16)
 def _usual_headers(cache: str, media_type: str, seconds: int) -> str:
-    """The headers that are the same for all answers of a type within a second."""
+    """Return the headers that are the same for all answers of a type within a second."""
     content_type = f"Content-Type: {media_type}\r\n" if media_type else ""
     sniffing = "X-Content-Type-Options: nosniff\r\n" if media_type == TEXT_TYPE else ""
     return f"Cache-Control: {cache}\r\n{content_type}Date: {formatdate(seconds, usegmt=True)}\r\n{sniffing}"

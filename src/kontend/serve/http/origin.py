@@ -18,7 +18,7 @@ _WILDCARDS = ("0.0.0.0", "::", "")
 
 
 def check_origin(incoming: Incoming, bound: str) -> None:
-    """Raises Forbidden for a request that a page of another site has sent; ``bound`` is the address listened on."""
+    """Raise Forbidden for a request that a page of another site has sent; ``bound`` is the address listened on."""
     authority = incoming.headers.get("host", "")
     if not incoming.target.startswith(b"/"):  # the whole URL: its host counts, as in Go
         authority = incoming.target.partition(b"://")[2].partition(b"/")[0].decode("latin-1") or authority
@@ -38,7 +38,7 @@ def _complaint(authority: str, origin: str | None, bound: str) -> str | None:
 
 
 def _host(authority: str) -> str:
-    """Returns the host of an authority, without its port.
+    """Return the host of an authority, without its port.
 
     >>> _host("localhost:6443"), _host("[::1]:6443"), _host("::1")
     ('localhost', '::1', '::1')
@@ -50,7 +50,7 @@ def _host(authority: str) -> str:
 
 
 def _is_ours(host: str, bound: str) -> bool:
-    """Returns whether a host is a name or an address of this machine's loopback, or the address listened on."""
+    """Return whether a host is a name or an address of this machine's loopback, or the address listened on."""
     if host.lower().rstrip(".") == "localhost" or host == bound:
         return True
     try:

@@ -67,7 +67,7 @@ class Incoming:
     received: float = 0.0
 
     def values(self, name: str) -> tuple[str, ...]:
-        """Returns all values of a header, in the order they were sent."""
+        """Return all values of a header, in the order they were sent."""
         if name in self.repeated:
             return tuple(self.repeated[name])
         return (self.headers[name],) if name in self.headers else ()
@@ -129,7 +129,7 @@ class RequestParser:
         self.cut = False
 
     def feed(self, data: bytes) -> None:
-        """Reads some bytes: perhaps half a request, perhaps several. Raises :class:`BadMessage`."""
+        """Read some bytes: perhaps half a request, perhaps several. Raises :class:`BadMessage`."""
         while data:
             begun, size, body = self._begun, len(data), len(self._body)
             if self._in_head or not self.reading:
@@ -177,13 +177,13 @@ class RequestParser:
         self._in_head = self.reading = True
 
     def on_url(self, url: bytes) -> None:
-        """Takes a piece of the request target."""
+        """Take a piece of the request target."""
         if not self._replaying:
             self._url += url
             self._size += len(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Takes one header, or one line of the trailer, which nothing reads."""
+        """Take one header, or one line of the trailer, which nothing reads."""
         if self._replaying:
             return
         if not self._in_head:
@@ -217,7 +217,7 @@ class RequestParser:
             self._continue()
 
     def _is_large(self) -> bool:
-        """Returns whether a body follows that is not known to be small."""
+        """Return whether a body follows that is not known to be small."""
         length = self._headers.get("content-length", "")
         return "transfer-encoding" in self._headers or (length.isdigit() and whole_number(length) > SMALL_BODY)
 
@@ -226,7 +226,7 @@ class RequestParser:
         self._framing -= _CHUNK_FRAMING
 
     def on_body(self, data: bytes) -> None:
-        """Takes a piece of the body."""
+        """Take a piece of the body."""
         if self.cut:
             return
         self._body += data
@@ -236,7 +236,7 @@ class RequestParser:
             self._complete(keep_alive=False)
 
     def on_message_complete(self) -> None:
-        """Ends the request."""
+        """End the request."""
         if not self.cut and not self._upgrading:
             self._complete(keep_alive=self._http.should_keep_alive())
 
@@ -273,7 +273,7 @@ def _header_name(raw: bytes) -> str:
 
 
 def mistake(incoming: Incoming) -> str | None:
-    """Returns the complaint of Go's HTTP server about a request whose syntax is right, or None."""
+    """Return the complaint of Go's HTTP server about a request whose syntax is right, or None."""
     if incoming.version == "0.9":
         return ""
     if incoming.version == "1.1" and "host" not in incoming.headers:

@@ -17,7 +17,7 @@ _HEADERS: Final = 50
 
 
 def warning_headers(texts: Iterable[str]) -> list[str]:
-    """Returns the lines of the headers.
+    """Return the lines of the headers.
 
     >>> warning_headers(['unknown field "spec.x"'])
     ['Warning: 299 - "unknown field \\\\"spec.x\\\\""\\r\\n']

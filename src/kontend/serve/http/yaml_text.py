@@ -26,7 +26,7 @@ _TIME: Final = re.compile(
 
 
 def to_yaml(body: Any) -> bytes:
-    """A JSON value as YAML.
+    """Return a JSON value as YAML.
 
     >>> print(to_yaml({"a": "1", "b": "x: y", "c": ["z", None], "d": "2024-01-01"}).decode(), end="")
     a: "1"

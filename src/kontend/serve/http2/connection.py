@@ -52,19 +52,19 @@ class Application(Protocol):
         """Answers through the stream, now or later."""
 
     def admits(self, incoming: Incoming, connection: Stream) -> bool:
-        """Returns whether a request may go on to send a large body."""
+        """Return whether a request may go on to send a large body."""
 
     def buffering(self, connection: Http2Connection, size: int) -> None:
-        """Notes the bytes of bodies that are kept for a client."""
+        """Note the bytes of bodies that are kept for a client."""
 
     def connected(self, connection: Http2Connection) -> int:
-        """Notes a new client; returns its number."""
+        """Note a new client; return its number."""
 
     def disconnected(self, connection: Http2Connection) -> None:
         """Forgets a client that has gone."""
 
     def stalled(self, connection: Http2Connection) -> None:
-        """Notes a client that has not read what it was sent."""
+        """Note a client that has not read what it was sent."""
 
 
 class Http2Connection(asyncio.Protocol):
@@ -123,13 +123,13 @@ class Http2Connection(asyncio.Protocol):
         return self.choked or self._streams.is_waiting
 
     def data_received(self, data: bytes) -> None:
-        """Reads some bytes."""
+        """Read some bytes."""
         if not self._transport.is_closing():
             self._reader.feed(data)
             self._go_on()
 
     def eof_received(self) -> None:
-        """Closes the connection: what is still written while TLS shuts down would be a warning of asyncio each."""
+        """Close the connection: what is still written while TLS shuts down would be a warning of asyncio each."""
         self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio calls it so
@@ -139,7 +139,7 @@ class Http2Connection(asyncio.Protocol):
         self._app.disconnected(self)
 
     def pause_writing(self) -> None:
-        """Stops sending and reading: the client is slow."""
+        """Stop sending and reading: the client is slow."""
         self.choked = True
         self.since = monotonic()
         self._transport.pause_reading()
@@ -166,7 +166,7 @@ class Http2Connection(asyncio.Protocol):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Serves the requests that are complete and handles the frames that have come, for a turn."""
+        """Serve the requests that are complete and handles the frames that have come, for a turn."""
         if self._unsent is not None:
             return
         self._unsent = []
@@ -254,7 +254,7 @@ class Http2Connection(asyncio.Protocol):
                 self.send(frames.frame(frames.PING, frames.ACK, 0, received.payload))
 
     def _count_idle(self) -> None:
-        """Counts a frame that asks for nothing. Raises a :class:`ConnectionFault` for a flood of them."""
+        """Count a frame that asks for nothing. Raises a :class:`ConnectionFault` for a flood of them."""
         self._idle_frames += 1
         if self._idle_frames > MOST_IDLE_FRAMES:
             raise ConnectionFault(frames.ENHANCE_YOUR_CALM, "too many frames that ask for nothing")
@@ -307,7 +307,7 @@ class Http2Connection(asyncio.Protocol):
         self.send(frames.headers(number, hpack.status_field(code), end=True))
 
     def _end(self, stream: Stream) -> None:
-        """Ends a request."""
+        """End a request."""
         stream.whole = True
         if stream.cut:
             return
@@ -331,7 +331,7 @@ class Http2Connection(asyncio.Protocol):
             self._end(stream)
 
     def _admit(self, stream: Stream) -> None:
-        """Drops a body that is about to become large, unless its request may send it."""
+        """Drop a body that is about to become large, unless its request may send it."""
         if not self._app.admits(stream.incoming, stream):
             stream.cut = True
             stream.body.clear()
@@ -344,7 +344,7 @@ class Http2Connection(asyncio.Protocol):
             self.send(frames.frame(frames.SETTINGS, frames.ACK, 0))
 
     def _reset(self, stream: Stream | None) -> None:
-        """Drops a request that the client has given up."""
+        """Drop a request that the client has given up."""
         if stream is not None:
             self._streams.forget(stream)
             stream.lose()
@@ -354,14 +354,14 @@ class Http2Connection(asyncio.Protocol):
     # Frames out
 
     def send(self, data: bytes) -> None:
-        """Sends frames: what belongs to one turn in one go."""
+        """Send frames: what belongs to one turn in one go."""
         if self._unsent is not None:
             self._unsent.append(data)
         elif not self._transport.is_closing():
             self._transport.write(data)
 
     def send_data(self, stream: Stream, data: bytes, *, end: bool) -> int:
-        """Sends as much of a body as the windows allow; returns how much that is."""
+        """Send as much of a body as the windows allow; return how much that is."""
         size = len(data)
         allowed = self._streams.take(stream, size)
         if allowed == size <= frames.FRAME_SIZE:
@@ -374,7 +374,7 @@ class Http2Connection(asyncio.Protocol):
         return allowed
 
     def waits(self, stream: Stream) -> None:
-        """Notes that a stream waits for its window."""
+        """Note that a stream waits for its window."""
         if self._streams.wait(stream):
             self._app.stalled(self)
 
@@ -390,19 +390,19 @@ class Http2Connection(asyncio.Protocol):
             self._go_on_soon()
 
     def break_off(self, stream: Stream, code: int) -> None:
-        """Resets a stream."""
+        """Reset a stream."""
         self.send(frames.rst_stream(stream.id, code))
         self._streams.forget(stream)
         stream.lose()
 
     def abandoned(self, change: int) -> None:
-        """Counts the requests that the client has given up and that the application still works on."""
+        """Count the requests that the client has given up and that the application still works on."""
         self._abandoned = max(0, self._abandoned + change)
 
     # The end
 
     def close(self) -> None:
-        """Ends the connection when what has been asked is answered."""
+        """End the connection when what has been asked is answered."""
         if not self.closing:
             self.closing = True
             self.since = monotonic()

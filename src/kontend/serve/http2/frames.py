@@ -96,12 +96,12 @@ class FrameReader:
         return self._position < len(self._bytes)
 
     def feed(self, data: bytes) -> None:
-        """Takes some bytes."""
+        """Take some bytes."""
         self._bytes = self._bytes[self._position :] + data if self.pending else data
         self._position = 0
 
     def starts_with(self, expected: bytes) -> bool | None:
-        """Returns whether the bytes begin as expected, and drops that beginning; None if there are too few of them."""
+        """Return whether the bytes begin as expected, and drop that beginning; None if there are too few of them."""
         begun = self._bytes[self._position : self._position + len(expected)]
         if begun != expected[: len(begun)]:
             return False
@@ -111,7 +111,7 @@ class FrameReader:
         return True
 
     def next(self) -> Frame | None:
-        """Returns the next frame, or None if it is not complete. Raises a :class:`ConnectionFault`."""
+        """Return the next frame, or None if it is not complete. Raises a :class:`ConnectionFault`."""
         start = self._position + HEAD_SIZE
         if len(self._bytes) < start:
             return None
@@ -127,7 +127,7 @@ class FrameReader:
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """Returns the bytes of a frame.
+    """Return the bytes of a frame.
 
     >>> frame(PING, ACK, 0, bytes(8)).hex()
     '0000080601000000000000000000000000'
@@ -137,7 +137,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 
 
 def headers(stream: int, block: bytes, *, end: bool) -> bytes:
-    """Returns the frames of a header block."""
+    """Return the frames of a header block."""
     flags = END_STREAM if end else 0
     if len(block) <= FRAME_SIZE:
         return frame(HEADERS, flags | END_HEADERS, stream, block)
@@ -148,27 +148,27 @@ def headers(stream: int, block: bytes, *, end: bool) -> bytes:
 
 
 def settings(values: dict[int, int]) -> bytes:
-    """Returns the frame that announces the settings of the server."""
+    """Return the frame that announces the settings of the server."""
     return frame(SETTINGS, 0, 0, b"".join(_SETTING.pack(name, value) for name, value in values.items()))
 
 
 def window_update(stream: int, more: int) -> bytes:
-    """Returns the frame that allows the client to send more."""
+    """Return the frame that allows the client to send more."""
     return frame(WINDOW_UPDATE, 0, stream, _NUMBER.pack(more))
 
 
 def rst_stream(stream: int, code: int) -> bytes:
-    """Returns the frame that breaks off a stream."""
+    """Return the frame that breaks off a stream."""
     return frame(RST_STREAM, 0, stream, _NUMBER.pack(code))
 
 
 def goaway(last: int, code: int, text: str = "") -> bytes:
-    """Returns the frame that ends a connection; requests after ``last`` have not been looked at."""
+    """Return the frame that ends a connection; requests after ``last`` have not been looked at."""
     return frame(GOAWAY, 0, 0, _NUMBER.pack(last) + _NUMBER.pack(code) + text.encode())
 
 
 def number(payload: bytes) -> int:
-    """Returns the number in the payload of WINDOW_UPDATE or RST_STREAM. Raises a :class:`ConnectionFault`."""
+    """Return the number in the payload of WINDOW_UPDATE or RST_STREAM. Raises a :class:`ConnectionFault`."""
     if len(payload) != _NUMBER.size:
         raise ConnectionFault(FRAME_SIZE_ERROR, "a frame has the wrong size")
     value: int = _NUMBER.unpack(payload)[0]
@@ -176,7 +176,7 @@ def number(payload: bytes) -> int:
 
 
 def settings_in(received: Frame) -> list[tuple[int, int]]:
-    """Returns the settings that a client announces. Raises a :class:`ConnectionFault`."""
+    """Return the settings that a client announces. Raises a :class:`ConnectionFault`."""
     if received.stream or (received.flags & ACK and received.payload):
         raise ConnectionFault(PROTOCOL_ERROR, "SETTINGS is wrong")
     if len(received.payload) % _SETTING.size:
@@ -191,7 +191,7 @@ def settings_in(received: Frame) -> list[tuple[int, int]]:
 
 
 def check(received: Frame) -> None:
-    """Checks a PING, PRIORITY, PUSH_PROMISE or GOAWAY frame. Raises a :class:`ConnectionFault` or a stream's."""
+    """Check a PING, PRIORITY, PUSH_PROMISE or GOAWAY frame. Raises a :class:`ConnectionFault` or a stream's."""
     kind, size = received.type, len(received.payload)
     if kind == PING and (received.stream or size != 8):
         raise ConnectionFault(PROTOCOL_ERROR if received.stream else FRAME_SIZE_ERROR, "PING is wrong")
@@ -206,7 +206,7 @@ def check(received: Frame) -> None:
 
 
 def content(received: Frame) -> bytes:
-    """Returns the payload of DATA or HEADERS without padding and priority. Raises a :class:`ConnectionFault`."""
+    """Return the payload of DATA or HEADERS without padding and priority. Raises a :class:`ConnectionFault`."""
     flags, payload = received.flags, received.payload
     if not flags & (PADDED | PRIORITIZED):
         return payload

@@ -32,7 +32,7 @@ class Refused(Exception):
 
 
 def incoming(fields: list[Field]) -> Incoming:
-    """Returns the request with these fields, without its body. Raises :class:`Malformed` or :class:`Refused`."""
+    """Return the request with these fields, without its body. Raises :class:`Malformed` or :class:`Refused`."""
     pseudo: dict[str, str] = {}
     headers: dict[str, str] = {}
     repeated: dict[str, list[str]] = {}
@@ -67,7 +67,7 @@ def incoming(fields: list[Field]) -> Incoming:
 
 
 def declared_length(request: Incoming) -> int | None:
-    """Returns the length of the body that a request announces. Raises :class:`Malformed`."""
+    """Return the length of the body that a request announces. Raises :class:`Malformed`."""
     text = request.headers.get("content-length")
     if text is None:
         return None

@@ -32,7 +32,7 @@ class HeaderBlocks:
         return self._block is not None
 
     def add(self, received: Frame) -> Block | None:
-        """Adds a frame; returns the block if it is complete. Raises a :class:`ConnectionFault`."""
+        """Add a frame; return the block if it is complete. Raises a :class:`ConnectionFault`."""
         if self.is_open != (received.type == frames.CONTINUATION):
             raise ConnectionFault(frames.PROTOCOL_ERROR, "a header block must be sent as a whole")
         is_last = bool(received.flags & frames.END_HEADERS)
@@ -51,7 +51,7 @@ class HeaderBlocks:
         return block
 
     def fields(self, block: Block) -> list[hpack.Field]:
-        """Decodes a block. Raises a :class:`ConnectionFault`, or :class:`hpack.HeadersTooLarge`."""
+        """Decode a block. Raises a :class:`ConnectionFault`, or :class:`hpack.HeadersTooLarge`."""
         try:
             return self._decoder.decode(bytes(block.octets), octets=HEADER_LIMIT, count=HEADER_COUNT)
         except hpack.BadHeaderBlock as error:

@@ -36,32 +36,32 @@ class OpenStreams:
         return len(self._streams)
 
     def __iter__(self) -> Iterator[Stream]:
-        """The open streams; they may be forgotten meanwhile."""
+        """Return the open streams; they may be forgotten meanwhile."""
         return iter(list(self._streams.values()))
 
     def add(self, stream: Stream) -> None:
-        """Adds a stream that has begun."""
+        """Add a stream that has begun."""
         self._streams[stream.id] = stream
 
     def get(self, number: int) -> Stream | None:
-        """Returns a stream, or None if it is not open."""
+        """Return a stream, or None if it is not open."""
         return self._streams.get(number)
 
     def of_frame(self, number: int) -> Stream | None:
-        """Returns the stream of a frame, or None if it has been closed. Raises a :class:`ConnectionFault`."""
+        """Return the stream of a frame, or None if it has been closed. Raises a :class:`ConnectionFault`."""
         if not number % 2 or number > self.last:
             raise ConnectionFault(frames.PROTOCOL_ERROR, f"stream {number} has not begun")
         return self._streams.get(number)
 
     def forget(self, stream: Stream) -> None:
-        """Removes a stream."""
+        """Remove a stream."""
         if self._streams.pop(stream.id, None) is not None:
             self.kept -= stream.kept
         self._waiting.pop(stream, None)
         self.ready.pop(stream, None)
 
     def lose(self) -> None:
-        """Ends all streams for the application."""
+        """End all streams for the application."""
         streams = list(self._streams.values())
         self.kept = 0
         self._streams.clear()
@@ -76,7 +76,7 @@ class OpenStreams:
         return sum(stream.unread for stream in self._streams.values())
 
     def receive(self, stream: Stream, received: Frame) -> None:
-        """Adds a frame to the body of a stream. Raises a :class:`StreamFault`."""
+        """Add a frame to the body of a stream. Raises a :class:`StreamFault`."""
         before = stream.kept
         stream.receive(received)
         self.kept += stream.kept - before
@@ -94,14 +94,14 @@ class OpenStreams:
         return len(self._waiting)
 
     def wait(self, stream: Stream) -> bool:
-        """Notes that a stream waits for a window; returns whether it did not wait before."""
+        """Note that a stream waits for a window; return whether it did not wait before."""
         if stream in self._waiting:
             return False
         self._waiting[stream] = None
         return True
 
     def count(self, size: int) -> int:
-        """Counts octets that the client has sent; returns how many more it may send because of it.
+        """Count octets that the client has sent; return how many more it may send because of it.
 
         Raises a :class:`ConnectionFault` where these were too many.
         """
@@ -114,7 +114,7 @@ class OpenStreams:
         return more
 
     def take(self, stream: Stream, size: int) -> int:
-        """Returns how many of some octets the windows allow to send now, and makes the windows smaller by them."""
+        """Return how many of some octets the windows allow to send now, and makes the windows smaller by them."""
         allowed = max(0, min(size, stream.window, self._window))
         self._window -= allowed
         stream.window -= allowed
@@ -137,7 +137,7 @@ class OpenStreams:
                 self._resume(stream)
 
     def set_initial_window(self, size: int) -> None:
-        """Changes the window of new streams, and that of open ones by the same. Raises a :class:`ConnectionFault`."""
+        """Change the window of new streams, and that of open ones by the same. Raises a :class:`ConnectionFault`."""
         if size > frames.LARGEST_WINDOW:
             raise ConnectionFault(frames.FLOW_CONTROL_ERROR, "INITIAL_WINDOW_SIZE is too large")
         change, self.initial_window = size - self.initial_window, size
@@ -154,7 +154,7 @@ class OpenStreams:
                 self._resume(stream)
 
     def _resume(self, stream: Stream) -> None:
-        """Sends what waits in a stream, and puts it behind the others if something is left."""
+        """Send what waits in a stream, and puts it behind the others if something is left."""
         del self._waiting[stream]
         if not stream.resume():
             self._waiting[stream] = None

@@ -34,22 +34,22 @@ class Carrier(Protocol):
         """The certificate of the client."""
 
     def send(self, data: bytes) -> None:
-        """Sends frames."""
+        """Send frames."""
 
     def send_data(self, stream: Stream, data: bytes, *, end: bool) -> int:
-        """Sends as much of a body as the windows allow; returns how much that is."""
+        """Send as much of a body as the windows allow; return how much that is."""
 
     def waits(self, stream: Stream) -> None:
-        """Notes that a stream waits for its window."""
+        """Note that a stream waits for its window."""
 
     def finished(self, stream: Stream) -> None:
         """Forgets a stream whose answer has been sent."""
 
     def break_off(self, stream: Stream, code: int) -> None:
-        """Resets a stream."""
+        """Reset a stream."""
 
     def abandoned(self, change: int) -> None:
-        """Counts the requests that the client has given up and that the application still works on."""
+        """Count the requests that the client has given up and that the application still works on."""
 
 
 class Stream:
@@ -132,7 +132,7 @@ class Stream:
         return self._carrier.choked or bool(self._outbox)
 
     def respond(self, head: bytes, body: bytes, *, keep_alive: bool) -> None:  # noqa: ARG002 - as of a connection
-        """Sends a whole answer."""
+        """Send a whole answer."""
         if self.closed:
             self._carrier.abandoned(-1)
             return
@@ -146,7 +146,7 @@ class Stream:
     def begin_stream(
         self, head: bytes, *, on_writable: Callable[[], None], on_lost: Callable[[], None], watch: bool = True
     ) -> None:
-        """Sends the head of an answer that goes on for some time; a ``watch`` goes on until one side ends it."""
+        """Send the head of an answer that goes on for some time; a ``watch`` goes on until one side ends it."""
         if self.closed:
             self._carrier.abandoned(-1)
             on_lost()
@@ -156,19 +156,19 @@ class Stream:
         self._carrier.send(frames.headers(self.id, head, end=False))
 
     def write(self, data: bytes) -> None:
-        """Sends a part of a stream."""
+        """Send a part of a stream."""
         if data and not self.closed:
             self._send(data)
 
     def end_stream(self, last: bytes, *, keep_alive: bool) -> None:  # noqa: ARG002 - as of a connection
-        """Sends the end of a stream."""
+        """Send the end of a stream."""
         self._on_writable = self._on_lost = None
         if not self.closed:
             self._ends = True
             self._send(last)
 
     def abort(self) -> None:
-        """Breaks the answer off."""
+        """Break the answer off."""
         if not self.closed:
             self.served = False  # the application has given it up too
             self._carrier.break_off(self, frames.INTERNAL_ERROR)
@@ -176,7 +176,7 @@ class Stream:
     # As of HTTP/2
 
     def receive(self, received: Frame) -> None:
-        """Adds a frame to the body. Raises a :class:`StreamFault`."""
+        """Add a frame to the body. Raises a :class:`StreamFault`."""
         self.received += len(received.payload)
         if self.received > STREAM_WINDOW:
             raise StreamFault(frames.FLOW_CONTROL_ERROR, self.id)
@@ -189,7 +189,7 @@ class Stream:
             self.kept = len(self.body)
 
     def request(self) -> Incoming:
-        """The request, which goes to the application now."""
+        """Return the request, which goes to the application now."""
         request, self.served = self.incoming, True
         if self.body:
             request.body, self.body = bytes(self.body), bytearray()
@@ -219,7 +219,7 @@ class Stream:
         self._carrier.waits(self)
 
     def resume(self) -> bool:
-        """Sends what waits, as far as the windows allow; returns whether nothing is left."""
+        """Send what waits, as far as the windows allow; return whether nothing is left."""
         while self._outbox:
             data = self._outbox[0]
             sent = self._carrier.send_data(self, data, end=self._ends and len(self._outbox) == 1)
@@ -241,7 +241,7 @@ class Stream:
             self._on_writable()
 
     def lose(self) -> None:
-        """Ends the stream for the application: it has been reset, or the client has gone."""
+        """End the stream for the application: it has been reset, or the client has gone."""
         self.closed = True
         self._outbox.clear()
         lost, self._on_lost, self._on_writable = self._on_lost, None, None

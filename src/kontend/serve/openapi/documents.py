@@ -46,7 +46,7 @@ class Document:
 
 
 def respond(registry: Registry, request: ApiRequest) -> Document | None:
-    """The answer to a request for a document, or None when the path is about something else."""
+    """Return the answer to a request for a document, or None when the path is about something else."""
     path = request.path.rstrip("/")
     if path != "/openapi/v2" and path != "/openapi/v3" and not path.startswith("/openapi/v3/"):
         return None
@@ -82,7 +82,7 @@ class Documents:
     _hashes: dict[str, str] = field(default_factory=dict)
 
     def index(self) -> Document:
-        """Returns the index of the documents of version 3."""
+        """Return the index of the documents of version 3."""
         paths = {
             name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={self._hash(name, resources)}"}
             for name, resources in sorted(self._groups().items())
@@ -90,7 +90,7 @@ class Documents:
         return Document(200, orjson.dumps({"paths": paths}))
 
     def version_3(self, name: str) -> Document | None:
-        """The document of one group and version, such as ``apis/apps/v1``."""
+        """Return the document of one group and version, such as ``apis/apps/v1``."""
         made = self._made.get(name)
         if made is None:
             resources = self._groups().get(name)
@@ -101,7 +101,7 @@ class Documents:
         return made
 
     def version_2(self, *, protobuf: bool) -> Document:
-        """The one document of version 2."""
+        """Return the one document of version 2."""
         name = PROTOBUF_V2 if protobuf else JSON
         made = self._made.get(name)
         if made is None:
@@ -143,7 +143,7 @@ def _table_hash() -> bytes:
 
 
 def _document(resources: Iterable[Resource]) -> Json:
-    """A document of version 3 about some resources, with every component they refer to."""
+    """Return a document of version 3 about some resources, with every component they refer to."""
     paths: dict[str, Json] = {}
     schemas: dict[str, Json] = {}
     for resource in resources:
@@ -159,7 +159,7 @@ def _document(resources: Iterable[Resource]) -> Json:
 
 
 def _complete(schemas: dict[str, Json], wanted: Iterable[str]) -> None:
-    """Adds the components that are referred to, and those that they refer to."""
+    """Add the components that are referred to, and those that they refer to."""
     known = builtin_components()
     missing = [*wanted, *_references(list(schemas.values()))]
     while missing:

@@ -71,7 +71,7 @@ _STRATEGIC: Final = "application/strategic-merge-patch+json"
 
 
 def paths_of(resource: Resource) -> Iterator[tuple[str, Json]]:
-    """The paths of one resource, with what each offers."""
+    """Yield the paths of one resource, with what each offers."""
     root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
     many = f"{root}/namespaces/{{namespace}}/{resource.plural}" if resource.namespaced else f"{root}/{resource.plural}"
     kind = kind_component(resource)
@@ -94,7 +94,7 @@ def paths_of(resource: Resource) -> Iterator[tuple[str, Json]]:
 
 
 def _component_of(resource: Resource, info: SubresourceInfo) -> str:
-    """The component of what a subresource speaks; none for those that are connected to, such as exec."""
+    """Return the component of what a subresource speaks; none for those that are connected to, such as exec."""
     if info.kind.endswith("Options"):
         return ""
     if (info.group, info.version, info.kind) == (resource.group, resource.version, resource.kind):
@@ -106,7 +106,7 @@ def _component_of(resource: Resource, info: SubresourceInfo) -> str:
 
 
 def _deleted(resource: Resource) -> str:
-    """Returns the schema of the answer to a delete: mostly a Status, for some kinds the object."""
+    """Return the schema of the answer to a delete: mostly a Status, for some kinds the object."""
     if resource.custom is not None or not getattr(resource.strategy, "returns_deleted_object", False):
         return STATUS
     return kind_component(resource)
@@ -187,7 +187,7 @@ def _operation_id(resource: Resource, word: str, verb: str, subresource: str, *,
 
 
 def _group_words(group: str, *, lower: bool = False) -> str:
-    """A group as part of an identifier.
+    """Return a group as part of an identifier.
 
     >>> _group_words("rbac.authorization.k8s.io"), _group_words("", lower=True)
     ('RbacAuthorization', 'core')

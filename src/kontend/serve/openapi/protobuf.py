@@ -70,7 +70,7 @@ def _content(fields: Fields, extensions: int, value: Mapping[str, Any]) -> bytes
 
 
 def _named(inner: Field) -> Field:
-    """A map: repeated pairs of a name and a value."""
+    """Return a map: repeated pairs of a name and a value."""
 
     def encode(number: int, value: Mapping[str, Any]) -> bytes:
         return b"".join(_delimited(number, _text(1, name) + inner(2, item)) for name, item in value.items())
@@ -79,7 +79,7 @@ def _named(inner: Field) -> Field:
 
 
 def _wrapped(number: int, inner: Field) -> Field:
-    """A message with one field, which holds the value."""
+    """Return a message with one field, which holds the value."""
     return lambda outer, value: _delimited(outer, inner(number, value))
 
 
@@ -170,5 +170,5 @@ _DOCUMENT: Final[Fields] = {
 
 
 def encode_document(document: Mapping[str, Any]) -> bytes:
-    """The document as an ``openapi.v2.Document``."""
+    """Return the document as an ``openapi.v2.Document``."""
     return _content(_DOCUMENT, 16, document)

@@ -92,7 +92,7 @@ _REQUIRED: Final = {
 
 
 def component_name(type_name: str) -> str:
-    """The name in an OpenAPI document of a type of the table.
+    """Return the name in an OpenAPI document of a type of the table.
 
     >>> component_name("apps/v1.Deployment")
     'io.k8s.api.apps.v1.Deployment'
@@ -102,20 +102,20 @@ def component_name(type_name: str) -> str:
 
 
 def kind_component(resource: Resource) -> str:
-    """The name of the component of a resource's objects."""
+    """Return the name of the component of a resource's objects."""
     if resource.custom is None:
         return builtin_component(resource.group, resource.version, resource.kind)
     return ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
 
 
 def builtin_component(group: str, version: str, kind: str) -> str:
-    """The name of the component of a built-in kind."""
+    """Return the name of the component of a built-in kind."""
     return _names()[id(kinds.schema_of(group, version, kind).properties)]
 
 
 @cache
 def _names() -> dict[int, str]:
-    """The component of each struct. Schemas of fields are copies, but they share their properties."""
+    """Return the component of each struct. Schemas of fields are copies, but they share their properties."""
     return {
         id(kinds.type_schema(name).properties): component_name(name)
         for name in kinds.type_names()
@@ -196,7 +196,7 @@ def _value(schema: Schema) -> Json:
 
 
 def _element(schema: Schema) -> Json:
-    """Returns the schema of the values of a list or map: never absent, so they always have a default."""
+    """Return the schema of the values of a list or map: never absent, so they always have a default."""
     described = _value(schema)
     if "$ref" in described:
         return {"default": {}, "allOf": [described]} if _is_struct(schema) else described
@@ -210,7 +210,7 @@ def _own_form_names() -> dict[str, str]:
 
 
 def kind_components(resource: Resource) -> Iterator[tuple[str, Json]]:
-    """The components of a resource: its kind and the list of it."""
+    """Yield the components of a resource: its kind and the list of it."""
     name = kind_component(resource)
     described = _custom(resource) if resource.custom is not None else dict(builtin_components()[name])
     described["x-kubernetes-group-version-kind"] = [_gvk(resource, resource.kind)]
@@ -234,7 +234,7 @@ def kind_components(resource: Resource) -> Iterator[tuple[str, Json]]:
 
 
 def list_component(resource: Resource) -> str:
-    """The name of the component of a list of a resource's objects."""
+    """Return the name of the component of a list of a resource's objects."""
     return kind_component(resource).rpartition(".")[0] + "." + resource.list_kind
 
 
@@ -258,7 +258,7 @@ def _custom(resource: Resource) -> Json:
 
 
 def _typed(node: Any) -> Any:
-    """A node of a definition's schema with a type where it has none but says that anything may stand there.
+    """Return a node of a definition's schema with a type where it has none but says that anything may stand there.
 
     kubectl cannot explain a field without a type.
     """

@@ -17,7 +17,7 @@ _UNKNOWN: Final = frozenset({"default", "nullable", "oneOf", "anyOf", "not"})
 
 
 def swagger(title: str, version: str, paths: Mapping[str, Json], schemas: Mapping[str, Json]) -> Json:
-    """A whole document."""
+    """Return a whole document."""
     return {
         "swagger": "2.0",
         "info": {"title": title, "version": version},
@@ -27,7 +27,7 @@ def swagger(title: str, version: str, paths: Mapping[str, Json], schemas: Mappin
 
 
 def definition(schema: Mapping[str, Any]) -> Json:
-    """A schema of OpenAPI 3 as one of OpenAPI 2.
+    """Return a schema of OpenAPI 3 as one of OpenAPI 2.
 
     >>> definition({"default": {}, "allOf": [{"$ref": "#/components/schemas/A"}]})
     {'$ref': '#/definitions/A'}

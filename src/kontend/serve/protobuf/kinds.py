@@ -36,7 +36,7 @@ _MESSAGES: dict[int, Message] = {}
 
 
 def message_of(schema: Schema) -> Message:
-    """The message of a struct's schema."""
+    """Return the message of a struct's schema."""
     # Copies of a schema (one for each field of the type) share their properties, and the message keeps those alive.
     properties = schema.properties
     message = _MESSAGES.get(id(properties))
@@ -46,7 +46,7 @@ def message_of(schema: Schema) -> Message:
 
 
 def _fill(message: Message, *, properties: dict[str, Schema], depth: int) -> None:
-    """Adds the fields; those of embedded structs, which lie deeper, become messages that read into the same object."""
+    """Add the fields; those of embedded structs, which lie deeper, become messages that read into the same object."""
     embedded: dict[tuple[str, int], dict[str, Schema]] = {}
     for name, schema in properties.items():
         if len(schema.inlined) > depth:
@@ -64,7 +64,7 @@ def _go_name(name: str) -> str:
 
 
 def _readers(name: str, schema: Schema) -> dict[int, Reader]:
-    """Returns the reader of a field for each wire type."""
+    """Return the reader of a field for each wire type."""
     narrow = _narrow(schema)
     if narrow is not None:
         return number(name, narrow)
@@ -91,7 +91,7 @@ def _narrow(schema: Schema) -> Callable[[int], int | bool] | None:
 
 
 def _value(schema: Schema) -> Value:
-    """Returns the reader of a value that stands alone: an element of a list, the value of a map."""
+    """Return the reader of a value that stands alone: an element of a list, the value of a map."""
     value = VALUES.get(schema.go_type) or _SCHEMA_OR.get(schema.go_type)
     if value is not None:
         return value
@@ -101,7 +101,7 @@ def _value(schema: Schema) -> Value:
 
 
 def _schema_or(go_type: str) -> Value:
-    """The types of a CustomResourceDefinition that hold a schema or something simpler."""
+    """Return the types of a CustomResourceDefinition that hold a schema or something simpler."""
     or_bool = go_type == "JSONSchemaPropsOrBool"
 
     def fill(message: Message) -> None:

@@ -41,14 +41,14 @@ class Message:
             self._readers[number << 3 | wire] = reader
 
     def _complete(self) -> None:
-        """Adds all fields. Other threads wait; after an interruption it starts again."""
+        """Add all fields. Other threads wait; after an interruption it starts again."""
         with _COMPLETING:
             if self._make is not None:
                 self._make(self)
                 self._make = None
 
     def read(self, out: dict[str, Any], data: bytes, pos: int, end: int) -> None:
-        """Reads the message between two positions into ``out``; what is there already is merged with."""
+        """Read the message between two positions into ``out``; what is there already is merged with."""
         if self._make is not None:
             self._complete()
         readers = self._readers
@@ -91,7 +91,7 @@ class Message:
                 pos += 8
 
     def value(self, data: bytes, pos: int, end: int) -> dict[str, Any]:
-        """The message between two positions."""
+        """Return the message between two positions."""
         out: dict[str, Any] = {}
         self.read(out, data, pos, end)
         return out
@@ -108,12 +108,12 @@ class Message:
 
 
 def text(data: bytes, pos: int, stop: int) -> str:
-    """A string; Go does not look whether it is one, and shows what is not as replacement characters."""
+    """Return a string; Go does not look whether it is one, and shows what is not as replacement characters."""
     return data[pos:stop].decode("utf-8", "replace")
 
 
 def one(name: str, value: Value) -> Reader:
-    """Reads a field that replaces what was there."""
+    """Read a field that replaces what was there."""
 
     def read(out: dict[str, Any], data: bytes, pos: int, stop: int) -> None:
         out[name] = value(data, pos, stop)
@@ -122,7 +122,7 @@ def one(name: str, value: Value) -> Reader:
 
 
 def nested(name: str, message: Message) -> Reader:
-    """Reads a message within a message; one that comes in pieces is put together."""
+    """Read a message within a message; one that comes in pieces is put together."""
 
     def read(out: dict[str, Any], data: bytes, pos: int, stop: int) -> None:
         inner = out.get(name)
@@ -134,7 +134,7 @@ def nested(name: str, message: Message) -> Reader:
 
 
 def repeated(name: str, value: Value) -> Reader:
-    """Reads a list: one field for each element."""
+    """Read a list: one field for each element."""
 
     def read(out: dict[str, Any], data: bytes, pos: int, stop: int) -> None:
         items = out.get(name)
@@ -146,7 +146,7 @@ def repeated(name: str, value: Value) -> Reader:
 
 
 def mapping(name: str, value: Value) -> Reader:
-    """Reads a map: one field for each entry, which is a message with the key as field 1 and the value as field 2."""
+    """Read a map: one field for each entry, which is a message with the key as field 1 and the value as field 2."""
 
     def read(out: dict[str, Any], data: bytes, pos: int, stop: int) -> None:
         key, entry = "", _NOTHING
@@ -175,7 +175,7 @@ _NOTHING: Any = object()
 
 
 def number(name: str, narrow: Callable[[int], int | bool]) -> dict[int, Reader]:
-    """Reads an integer or a boolean; ``narrow`` makes it one of its type."""
+    """Read an integer or a boolean; ``narrow`` makes it one of its type."""
 
     def read(out: dict[str, Any], _data: bytes, value: int, _stop: int) -> None:
         out[name] = narrow(value)
@@ -184,7 +184,7 @@ def number(name: str, narrow: Callable[[int], int | bool]) -> dict[int, Reader]:
 
 
 def numbers(name: str, narrow: Callable[[int], int | bool]) -> dict[int, Reader]:
-    """Reads a list of integers, one by one or packed into one field."""
+    """Read a list of integers, one by one or packed into one field."""
 
     def add(out: dict[str, Any], _data: bytes, value: int, _stop: int) -> None:
         out.setdefault(name, []).append(narrow(value))
@@ -198,10 +198,10 @@ def numbers(name: str, narrow: Callable[[int], int | bool]) -> dict[int, Reader]
 
 
 def int32(value: int) -> int:
-    """A number as Go narrows it to 32 bits."""
+    """Return a number as Go narrows it to 32 bits."""
     return value if value < 0x8000_0000 else signed(value, 32)
 
 
 def int64(value: int) -> int:
-    """A number as one with a sign."""
+    """Return a number as one with a sign."""
     return value if value < 0x8000_0000 else signed(value, 64)

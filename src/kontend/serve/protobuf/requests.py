@@ -32,7 +32,7 @@ _NOTHING: Final = GroupVersionKind("", "", "")
 
 
 def as_json(registry: Registry, request: ApiRequest) -> ApiRequest:
-    """The same request with a JSON body, if its body is protobuf; else the request itself.
+    """Return the same request with a JSON body, if its body is protobuf; else the request itself.
 
     Raises an :class:`ApiError` for what cannot be read. A request that will be refused anyway is left as it is.
     """
@@ -55,7 +55,7 @@ def as_json(registry: Registry, request: ApiRequest) -> ApiRequest:
 
 
 def decode_request(body: bytes, default: GroupVersionKind = _NOTHING) -> dict[str, Any]:
-    """The object in a protobuf body; ``default`` says what it is where the envelope does not.
+    """Return the object in a protobuf body; ``default`` says what it is where the envelope does not.
 
     An object of an unknown kind has only its apiVersion and kind. Raises :class:`BadRequest` with what is wrong.
 
@@ -95,7 +95,7 @@ def _object(target: Target, body: bytes) -> dict[str, Any]:
 
 
 def _open(body: bytes, default: GroupVersionKind) -> tuple[GroupVersionKind, bytes]:
-    """Returns the apiVersion and kind in the envelope, and the bytes of the object."""
+    """Return the apiVersion and kind in the envelope, and the bytes of the object."""
     if not body:
         raise Malformed("empty data")
     if not body.startswith(MAGIC):
@@ -141,7 +141,8 @@ def _read(kind: GroupVersionKind, raw: bytes) -> dict[str, Any]:
 
 
 def _schema_of(kind: GroupVersionKind) -> Schema | None:
-    """The schema of a kind; those of the API machinery, such as options, belong to every version of every group."""
+    """Return the schema of a kind; those of the API machinery, such as options, belong to every version of every
+    group."""
     try:
         return kinds.schema_of(*kind)
     except KeyError:

@@ -25,7 +25,7 @@ def bytes_value(data: bytes, pos: int, stop: int) -> str:
 
 
 def double(data: bytes, pos: int, _stop: int) -> float:
-    """A floating point number; JSON has none that are not finite."""
+    """Return a floating point number; JSON has none that are not finite."""
     number: float = struct.unpack_from("<d", data, pos)[0]
     if number - number != 0:
         raise Malformed(f"json: unsupported value: {'NaN' if number != number else '+Inf' if number > 0 else '-Inf'}")
@@ -98,7 +98,7 @@ _EXTRA: Final = Message("ExtraValue", lambda message: message.add(1, "Items", {B
 
 
 def _extra(data: bytes, pos: int, stop: int) -> list[str]:
-    """A list that has a name of its own in Go is a message around that list."""
+    """Return a list that has a name of its own in Go is a message around that list."""
     items: list[str] = _EXTRA.value(data, pos, stop).get("items", [])
     return items
 

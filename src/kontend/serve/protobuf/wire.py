@@ -28,7 +28,7 @@ def unexpected_end() -> Malformed:
 
 
 def varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
-    """The unsigned number at ``pos``, and the position after it.
+    """Return the unsigned number at ``pos``, and the position after it.
 
     >>> varint(bytes([0x96, 0x01]), 0, 2)
     (150, 2)
@@ -48,7 +48,7 @@ def varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
 
 
 def span(data: bytes, pos: int, end: int) -> tuple[int, int]:
-    """Returns the start and end of a length-delimited value, given the position of its length."""
+    """Return the start and end of a length-delimited value, given the position of its length."""
     size, pos = varint(data, pos, end)
     if size >> 63 or pos + size >> 63:
         raise Malformed("proto: negative length found during unmarshaling")
@@ -58,7 +58,7 @@ def span(data: bytes, pos: int, end: int) -> tuple[int, int]:
 
 
 def signed(value: int, bits: int) -> int:
-    """The low ``bits`` of a number as a signed one, which is how Go narrows.
+    """Return the low ``bits`` of a number as a signed one, which is how Go narrows.
 
     >>> signed(2**64 - 1, 32), signed(5, 64)
     (-1, 5)
@@ -68,7 +68,7 @@ def signed(value: int, bits: int) -> int:
 
 
 def skip(data: bytes, pos: int, end: int) -> int:
-    """The position after the field whose tag stands at ``pos``; groups are skipped whole."""
+    """Return the position after the field whose tag stands at ``pos``; groups are skipped whole."""
     depth = 0
     while pos < end:
         tag, pos = varint(data, pos, end)

@@ -25,7 +25,7 @@ def read(
     *,
     encoded: bool = False,
 ) -> tuple[ApiResponse, Answer | None]:
-    """Returns the response to a read and its bytes.
+    """Return the response to a read and its bytes.
 
     There are no bytes for a watch, where the version is not there yet, while webhooks must be asked, and for a long
     list with ``encoded``.
@@ -45,7 +45,7 @@ def read(
 def write(
     state: State, exchange: Exchange, progress: Progress | None, known: Known
 ) -> tuple[State, ApiResponse, Answer]:
-    """Returns the state after a write, the response and its bytes; no bytes while webhooks must be asked.
+    """Return the state after a write, the response and its bytes; no bytes while webhooks must be asked.
 
     Raises an ApiError for protobuf that cannot be read.
     """
@@ -58,7 +58,7 @@ def write(
 
 
 def differ_in_time_only(one: State, other: State) -> bool:
-    """Returns whether two states differ in nothing but the time."""
+    """Return whether two states differ in nothing but the time."""
     return (
         one.resource_version == other.resource_version
         and one.serial == other.serial

@@ -20,7 +20,7 @@ class Arrivals:
         return len(self._waiting)
 
     async def wait(self, expected: Expected, state: State) -> None:
-        """Waits for an object that may be in ``state`` already; returns as well when the time is up."""
+        """Wait for an object that may be in ``state`` already; return as well when the time is up."""
         place = (expected.resource, expected.name)
         if state.find(*place) is not None:
             return

@@ -98,7 +98,7 @@ class Exchange:
         self._request = request
 
     def understand(self, user: User, impersonated: User | None = None) -> None:
-        """Makes the request for the API server, in the name of ``impersonated`` if given.
+        """Make the request for the API server, in the name of ``impersonated`` if given.
 
         Raises an ApiError for a body that cannot be unpacked.
         """
@@ -130,7 +130,7 @@ class Exchange:
         return framed and answer_type(incoming.headers.get("accept", "")) == JSON
 
     def pieces(self, response: ApiResponse) -> tuple[bytes, Iterator[bytes]]:
-        """The head and the pieces of a long list."""
+        """Return the head and the pieces of a long list."""
         headers = self.incoming.headers
         pretty = wants_pretty(self.request.first("pretty") if self.query else "", headers.get("user-agent", ""))
         compressed = "gzip" in headers.get("accept-encoding", "")
@@ -138,7 +138,7 @@ class Exchange:
         return self.stream_head(response, extra), pieces(response.body, pretty=pretty, compressed=compressed)
 
     def encoded(self, response: ApiResponse) -> Answer:
-        """The bytes of a whole answer."""
+        """Return the bytes of a whole answer."""
         incoming, content = self.incoming, response.body
         headers = incoming.headers
         extra = ""
@@ -171,7 +171,7 @@ class Exchange:
         return start, b"" if incoming.method == "HEAD" else body
 
     def _encoded_document(self, document: Document, code: int, *, cache: str = NO_CACHE) -> Answer:
-        """An answer that was ready, and that the client may keep."""
+        """Return an answer that was ready, and that the client may keep."""
         incoming, etag = self.incoming, f'"{document.etag}"'
         body, extra = document.body, "Vary: Accept-Encoding\r\nVary: Accept\r\n"
         if document.etag:
@@ -194,11 +194,11 @@ class Exchange:
         return start, b"" if incoming.method == "HEAD" else body
 
     def send(self, answer: Answer) -> None:
-        """Sends a whole answer."""
+        """Send a whole answer."""
         self.connection.respond(*answer, keep_alive=self.incoming.keep_alive)
 
     def stream_head(self, response: ApiResponse, extra: str = "") -> bytes:
-        """The head of an answer whose length is not known."""
+        """Return the head of an answer whose length is not known."""
         return head(
             response.code,
             self.audit_id,
@@ -231,7 +231,7 @@ def _audit_prefix(number: int) -> str:
 
 
 def _target(raw: bytes) -> tuple[str, str, Mapping[str, tuple[str, ...]]]:
-    """The text of a request target, its path and its query parameters."""
+    """Return the text of a request target, its path and its query parameters."""
     text = raw.decode("utf-8", "replace")
     return text, *_parse_target(text)
 
@@ -274,7 +274,7 @@ def _well_escaped(text: str) -> bool:
 
 
 def _unpacked(body: bytes, encoding: str) -> bytes:
-    """A request body without its content encoding, at most one byte more than is allowed."""
+    """Return a request body without its content encoding, at most one byte more than is allowed."""
     if encoding != "gzip":  # kube-apiserver looks at none of them, and gzip is all that clients may hope for
         return body
     try:

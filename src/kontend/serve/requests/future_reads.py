@@ -29,7 +29,7 @@ class FutureReads:
         self._waiting.append((wanted, timer, exchange))
 
     def take_ready(self, version: int) -> list[Exchange]:
-        """Returns the reads whose version is there, which wait no longer."""
+        """Return the reads whose version is there, which wait no longer."""
         if not self._waiting:
             return []
         ready = [waiting for waiting in self._waiting if waiting[0] <= version]

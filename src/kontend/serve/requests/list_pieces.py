@@ -36,7 +36,7 @@ def _plain(listed: EncodedList) -> Iterator[bytes]:
 
 
 def _pretty(listed: EncodedList) -> Iterator[bytes]:
-    """The same, indented as a whole list is."""
+    """Yield the same, indented as a whole list is."""
     head = orjson.dumps(listed.head, option=orjson.OPT_INDENT_2)
     yield head.removesuffix(b"\n}") + b',\n  "%b": [' % listed.field.encode()
     separator = b"\n    "

@@ -42,7 +42,7 @@ class LoopBudget:
         self._running = False
 
     def start(self) -> None:
-        """Starts the timer, on the main thread of a system that has one."""
+        """Start the timer, on the main thread of a system that has one."""
         if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
             self._previous = signal.signal(signal.SIGVTALRM, self._tick)
             self._previous_hook, sys.unraisablehook = sys.unraisablehook, self._ignored
@@ -50,7 +50,7 @@ class LoopBudget:
             self._running = True
 
     def stop(self) -> None:
-        """Stops the timer."""
+        """Stop the timer."""
         if self._running:
             self._running = False
             signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
@@ -58,7 +58,7 @@ class LoopBudget:
             sys.unraisablehook = self._previous_hook
 
     def spend(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Returns the result of some work. Raises :class:`OverBudget` when it takes too long; it must be pure then.
+        """Return the result of some work. Raises :class:`OverBudget` when it takes too long; it must be pure then.
 
         >>> LoopBudget().spend(max, 1, 2)
         2
@@ -79,6 +79,6 @@ class LoopBudget:
             raise OverBudget
 
     def _ignored(self, unraisable: sys.UnraisableHookArgs) -> None:
-        """Passes over interruptions of a finalizer, which Python ignores: the next tick comes soon."""
+        """Pass over interruptions of a finalizer, which Python ignores: the next tick comes soon."""
         if unraisable.exc_type is not OverBudget:
             self._previous_hook(unraisable)

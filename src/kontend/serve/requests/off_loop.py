@@ -58,7 +58,7 @@ class Workers:
         future.add_done_callback(done)
 
     async def finish(self) -> None:
-        """Waits until everything is done."""
+        """Wait until everything is done."""
         self.budget.stop()
         while self._running:
             await asyncio.wait(self._running)
@@ -67,7 +67,7 @@ class Workers:
 
 
 def is_costly(state: State, exchange: Exchange) -> bool:
-    """Returns whether a request may take longer than others should wait."""
+    """Return whether a request may take longer than others should wait."""
     request = exchange.request
     body = request.body
     if len(body) > _BODY or len(exchange.target) > _TARGET:
@@ -98,7 +98,7 @@ def is_costly(state: State, exchange: Exchange) -> bool:
 
 @lru_cache(maxsize=4096)
 def _place(path: str) -> tuple[str, str, list[str]]:
-    """Returns the group and the version of a path, and the parts after them and the namespace."""
+    """Return the group and the version of a path, and the parts after them and the namespace."""
     parts = path.split("/")[2:]
     if path.startswith("/api/"):
         group, version, rest = "", parts[0], parts[1:]
@@ -117,7 +117,7 @@ _known_as_large: Final = Memo(_is_large, size=32)
 
 
 def _stored(state: State, key: str, path: str, rest: list[str]) -> bytes:
-    """Returns the stored object that a path names, or nothing."""
+    """Return the stored object that a path names, or nothing."""
     _, _, below = path.partition("/namespaces/")
     namespace = below.partition("/")[0] if below and rest[0] != "namespaces" else ""
     version = state.find(key, Key(namespace, rest[1]))
@@ -126,7 +126,7 @@ def _stored(state: State, key: str, path: str, rest: list[str]) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _has_nested_loops(resource: Resource) -> bool:
-    """Returns whether a rule of a custom resource may loop within a loop: others cost about as much as the body."""
+    """Return whether a rule of a custom resource may loop within a loop: others cost about as much as the body."""
     return resource.custom is not None and any(len(_LOOP.findall(rule)) > 1 for rule in _rules(resource.custom.openapi))
 
 

@@ -15,7 +15,7 @@ _CHECKS: Final = ("ping", "log", "etcd")
 
 
 def respond(state: State, request: ApiRequest) -> ApiResponse | None:
-    """The answer to a request for a page, or None when the path is something else."""
+    """Return the answer to a request for a page, or None when the path is something else."""
     path = request.path
     if path.startswith("/api"):
         return None
@@ -40,7 +40,7 @@ def respond(state: State, request: ApiRequest) -> ApiResponse | None:
 
 
 def _openid_configuration(state: State) -> dict[str, Any]:
-    """The description of the issuer of service account tokens."""
+    """Return the description of the issuer of service account tokens."""
     settings = state.settings
     algorithms = ["RS256"] if settings.signer is None else [settings.signer.algorithm]
     return {

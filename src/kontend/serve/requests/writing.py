@@ -36,16 +36,16 @@ class Shell(Protocol):
     """The parts of :class:`~kontend.serve.server.Server` that writes use."""
 
     def guarded(self, exchange: Exchange, step: Callable[..., None], *arguments: object) -> None:
-        """Takes a step towards the answer of a request; whatever it raises is the answer."""
+        """Take a step towards the answer of a request; whatever it raises is the answer."""
 
     def resume(self, exchange: Exchange, step: Callable[..., None], done: asyncio.Future[Any]) -> None:
-        """Takes the next step with what a thread has made of a request."""
+        """Take the next step with what a thread has made of a request."""
 
     def send(self, exchange: Exchange, response: ApiResponse, answer: Answer) -> None:
-        """Sends an answer."""
+        """Send an answer."""
 
     def committed(self, exchange: Exchange, before: State, after: State, response: ApiResponse) -> None:
-        """Notes that a write has been carried out."""
+        """Note that a write has been carried out."""
 
 
 class Writes:
@@ -74,7 +74,7 @@ class Writes:
         self._held: deque[tuple[Exchange, Progress | None]] | None = None
 
     def suspended(self) -> list[asyncio.Task[None]]:
-        """Returns the tasks of the requests that wait."""
+        """Return the tasks of the requests that wait."""
         return list(self._suspended)
 
     def published(self, state: State) -> None:

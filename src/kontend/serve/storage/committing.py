@@ -50,14 +50,14 @@ class Commits:
         return len(self._waiting)
 
     def tick(self, now: int) -> None:
-        """Moves the clock."""
+        """Move the clock."""
         if now > self.newest.now:
             same = self.newest is self.durable
             self.newest = self.newest.replace(now=now)
             self.durable = self.newest if same else self.durable.replace(now=now)
 
     def advance(self, state: State) -> None:
-        """Takes over the state that a write has made."""
+        """Take over the state that a write has made."""
         if state is self.newest:
             return
         changed = state.resource_version != self.newest.resource_version
@@ -74,7 +74,7 @@ class Commits:
             self.durable = state
 
     def when_durable(self, acknowledge: Acknowledge) -> None:
-        """Calls back when everything up to now is on disk, or has failed to get there."""
+        """Call back when everything up to now is on disk, or has failed to get there."""
         version = self.newest.resource_version
         if self.durable.resource_version >= version:
             acknowledge(True)
@@ -117,7 +117,7 @@ class Commits:
             acknowledge(False)
 
     def has_room(self) -> bool:
-        """Returns whether writes that need room are possible; once a second, finds out again."""
+        """Return whether writes that need room are possible; once a second, finds out again."""
         if self.full and self._store is not None and (now := time.monotonic()) >= self._next_try:
             self._next_try = now + _TRY_EVERY
             self._take_reserve()
@@ -128,7 +128,7 @@ class Commits:
         self.full = not self._store.take_reserve()
 
     async def finish(self) -> None:
-        """Waits until everything is on disk."""
+        """Wait until everything is on disk."""
         while self._saving is not None or self._scheduled:
             if self._saving is not None:
                 await asyncio.wait([self._saving])

@@ -25,7 +25,7 @@ MODULUS: Final = 2**62
 
 
 def row_checksum(row: Row) -> int:
-    """Returns the checksum of a row: of the types and the contents of its columns."""
+    """Return the checksum of a row: of the types and the contents of its columns."""
     digest = xxhash.xxh3_64()
     for column in row:
         content = column.encode() if isinstance(column, str) else b"%d" % column if isinstance(column, int) else column
@@ -35,7 +35,7 @@ def row_checksum(row: Row) -> int:
 
 
 def counters_checksum(counters: Iterable[tuple[str, Any]]) -> int:
-    """Returns the checksum of the counters."""
+    """Return the checksum of the counters."""
     text = ",".join(f"{name}={value!r}" for name, value in sorted(counters))
     return xxhash.xxh3_64_intdigest(text.encode()) % MODULUS
 
@@ -62,7 +62,7 @@ class Head:
         os.fsync(self._file)
 
     def read(self) -> int | None:
-        """Returns the version: 0 in a new file, None in a damaged one."""
+        """Return the version: 0 in a new file, None in a damaged one."""
         raw = os.pread(self._file, _HEAD.size + 1, 0)
         if not raw:
             return 0
@@ -73,7 +73,7 @@ class Head:
         return int(version) if sound else None
 
     def write(self, version: int) -> None:
-        """Notes the version of a transaction that has been committed."""
+        """Note the version of a transaction that has been committed."""
         start = _HEAD.pack(_MAGIC, version, 0)[:16]
         os.pwrite(self._file, start + xxhash.xxh3_64_digest(start), 0)
 

@@ -50,12 +50,12 @@ class Counters:
 
     @classmethod
     def of(cls, state: State) -> Counters:
-        """The counters of a state."""
+        """Return the counters of a state."""
         return cls(state.resource_version, state.serial, state.now, state.floor)
 
 
 def rows_since(state: State, resource_version: int) -> list[Row]:
-    """The rows of all changes after a version, which must be within the history."""
+    """Return the rows of all changes after a version, which must be within the history."""
     return [_row_of_change(change) for change in state.changes_since(resource_version)]
 
 
@@ -88,7 +88,7 @@ def _row(resource_version: int, resource: str, key: Key, new: Version | None, ol
 
 
 def rebuild(rows: Iterable[Row], counters: Counters) -> State:
-    """The state that the rows (in the order of their versions) and counters were taken from."""
+    """Return the state that the rows (in the order of their versions) and counters were taken from."""
     kinds: dict[str, Objects] = {}
     decoded: dict[bytes, ManagedFields] = {b"": ()}
     newest: Change | None = None

@@ -34,7 +34,7 @@ class Recovered:
 
 
 def recover(directory: Path) -> Recovered:
-    """Opens a data directory; where it is damaged, keeps what can be read."""
+    """Open a data directory; where it is damaged, keeps what can be read."""
     store: Store | None = None
     try:
         store = Store(directory)
@@ -54,7 +54,7 @@ def recover(directory: Path) -> Recovered:
 
 
 def _readable(path: Path) -> tuple[list[Row], list[str]]:
-    """Returns the rows that verify, in order, and the names of those that do not."""
+    """Return the rows that verify, in order, and the names of those that do not."""
     rows: dict[int, Row] = {}
     bad: dict[str, None] = {}
     try:
@@ -84,7 +84,7 @@ def _verifies(row: Row, checksum: object) -> bool:
 
 
 def _newest(rows: list[Row]) -> Iterator[Row]:
-    """The newest row of each object, without those that say it was deleted."""
+    """Return the newest row of each object, without those that say it was deleted."""
     newest = {(row.resource, row.namespace, row.name): row for row in rows}
     return (row for row in sorted(newest.values()) if row.body is not None)
 

@@ -20,7 +20,7 @@ class BadSnapshot(Exception):
 
 
 def save(state: State, path: Path) -> None:
-    """Writes a state to a file."""
+    """Write a state to a file."""
     counters = Counters.of(state)
     document = {
         "kind": _KIND,
@@ -47,7 +47,7 @@ def _document(row: Row) -> dict[str, Any]:
 
 
 def load(path: Path) -> State:
-    """Reads a state from a file."""
+    """Read a state from a file."""
     try:
         document = orjson.loads(path.read_bytes())
     except OSError as error:

@@ -78,7 +78,7 @@ class Store:
         self.has_reserve = self.take_reserve() or self._make_room() or not hasattr(os, "posix_fallocate")
 
     def _make_room(self) -> bool:
-        """Moves the log into the database, which frees the log's room, and returns whether the reserve fits then."""
+        """Move the log into the database, which frees the log's room, and returns whether the reserve fits then."""
         with contextlib.suppress(sqlite3.Error):
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         return self.take_reserve()
@@ -125,7 +125,7 @@ class Store:
     # Reading
 
     def load(self) -> State | None:
-        """Returns the state that was saved last, or None when the directory is new. Raises :class:`Damaged`."""
+        """Return the state that was saved last, or None when the directory is new. Raises :class:`Damaged`."""
         try:
             values = self._counters()
             head = self._head.read()
@@ -167,7 +167,7 @@ class Store:
     # Writing
 
     def save(self, before: State | None, after: State) -> None:
-        """Writes what has changed between two states (or all of it), durably and completely or not at all."""
+        """Write what has changed between two states (or all of it), durably and completely or not at all."""
         tally = self._tally
         self._db.execute("BEGIN IMMEDIATE")
         try:
@@ -195,7 +195,7 @@ class Store:
         return tally[0] + len(records), (tally[1] + sum(record[-1] for record in records)) % MODULUS
 
     def _forget(self, old_floor: int, new_floor: int, tally: _Tally) -> _Tally:
-        """Drops what only history before ``new_floor`` needed: replaced versions, and deletions."""
+        """Drop what only history before ``new_floor`` needed: replaced versions, and deletions."""
         passed = (old_floor, new_floor)
         for condition in (
             "resource_version IN (SELECT replaced FROM versions WHERE resource_version > ? AND resource_version <= ?)",
@@ -209,7 +209,7 @@ class Store:
     # The reserve
 
     def take_reserve(self) -> bool:
-        """Sets some room on the disk aside, and returns whether there was as much."""
+        """Set some room on the disk aside, and return whether there was as much."""
         try:
             descriptor = os.open(self._reserve, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -222,12 +222,12 @@ class Store:
         return True
 
     def release_reserve(self) -> None:
-        """Gives the room up."""
+        """Give the room up."""
         with contextlib.suppress(OSError):
             self._reserve.unlink()
 
     def count(self) -> int:
-        """Returns how many versions are kept."""
+        """Return how many versions are kept."""
         rows: int = self._db.execute("SELECT count(*) FROM versions").fetchone()[0]
         return rows
 
@@ -239,7 +239,7 @@ class Store:
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Returns whether a write failed for lack of room."""
+    """Return whether a write failed for lack of room."""
     return isinstance(error, sqlite3.OperationalError) and "full" in str(error)
 
 
@@ -250,7 +250,7 @@ def describe(row: Row) -> str:
 
 
 def _make_private(directory: Path, database: Path) -> None:
-    """Makes the directory and the database readable for their owner only: there are Secrets in it."""
+    """Make the directory and the database readable for their owner only: there are Secrets in it."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if directory.stat().st_uid == os.getuid():
         directory.chmod(0o700)

@@ -23,7 +23,7 @@ class Publisher:
         suspend: Callable[[Suspension, Callable[[Progress], None]], None],
         published: Callable[[State], None],
     ) -> None:
-        """Sends the changes up to ``state()``, and calls ``published`` afterwards.
+        """Send the changes up to ``state()``, and calls ``published`` afterwards.
 
         ``conversions`` of custom resources are known already; ``suspend`` asks webhooks for others.
         """
@@ -35,13 +35,13 @@ class Publisher:
         self._scheduled = False
 
     def publish_soon(self) -> None:
-        """Publishes at the end of this turn of the loop, so that writes that came together are sent together."""
+        """Publish at the end of this turn of the loop, so that writes that came together are sent together."""
         if not self._scheduled:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self.publish)
 
     def publish(self) -> None:
-        """Publishes what is durable, unless webhooks have to convert it first."""
+        """Publish what is durable, unless webhooks have to convert it first."""
         state = self._state()
         if state.registry.converts_by_webhook and self._convert_events(state):
             return

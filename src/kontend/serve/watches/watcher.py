@@ -45,7 +45,7 @@ class Watches(Protocol):
         """Forgets a watcher."""
 
     def send_bookmark(self, watcher: Watcher) -> None:
-        """Sends a client the version it has reached."""
+        """Send a client the version it has reached."""
 
 
 class Channel:
@@ -102,14 +102,14 @@ class Watcher:
         self.tap: Tap | None = None
 
     def start(self, head: bytes, events: Iterator[dict[str, Any] | None]) -> None:
-        """Sends the head of the answer and the events so far."""
+        """Send the head of the answer and the events so far."""
         self._first = self._frames(events)
         self._set_timer()
         self.connection.begin_stream(head, on_writable=self._drain_soon, on_lost=self._lost)
         self._drain_soon()
 
     def _frames(self, events: Iterator[dict[str, Any] | None]) -> Iterator[bytes]:
-        """Encodes the events so far, pauses as nothing; after an error the watch is over."""
+        """Encode the events so far, pauses as nothing; after an error the watch is over."""
         for event in events:
             if event is None:
                 yield b""
@@ -126,7 +126,7 @@ class Watcher:
         return self.channel.stream.watch.resource.key
 
     def push(self, data: bytes, events: int) -> None:
-        """Sends some events; when the client is slow, later."""
+        """Send some events; when the client is slow, later."""
         if not self.connection.paused and self._first is None and not self.pending:
             self.connection.write(data)
             return
@@ -138,7 +138,7 @@ class Watcher:
         self.pending.append(data)
 
     def _drain(self) -> None:
-        """Sends a part of what waits, if the client reads."""
+        """Send a part of what waits, if the client reads."""
         self._draining = False
         if self.connection.paused or self._over:
             return
@@ -177,12 +177,12 @@ class Watcher:
             self._hub.turns.soon(self._drain)
 
     def end_if_open(self) -> None:
-        """Ends the answer unless it has ended."""
+        """End the answer unless it has ended."""
         if not self._over:
             self.end(keep_alive=True)
 
     def end(self, *, keep_alive: bool) -> None:
-        """Ends the answer; the client may go on with another request on the same connection."""
+        """End the answer; the client may go on with another request on the same connection."""
         last = b"".join(self.pending) if self._first is None else b""
         self._leave()
         self.connection.end_stream(last, keep_alive=keep_alive and self._keep_alive)
@@ -211,7 +211,7 @@ class Watcher:
             finished()
 
     def when_finished(self, call: Callable[[], None]) -> None:
-        """Calls back when the watch ends, or at once if it has ended."""
+        """Call back when the watch ends, or at once if it has ended."""
         if self._over:
             call()
         else:
@@ -237,5 +237,5 @@ class Watcher:
 
 
 def encoded_event(event: dict[str, Any]) -> bytes:
-    """Returns an event as a line of the answer."""
+    """Return an event as a line of the answer."""
     return encode(event, JSON_TYPE)

@@ -83,7 +83,7 @@ class Hub:
     def _since(
         self, watcher: Watcher, stream: Stream, events: Iterator[dict[str, Any] | None]
     ) -> Iterator[dict[str, Any] | None]:
-        """The first events of a watch, and what was published while a thread began it."""
+        """Return the first events of a watch, and what was published while a thread began it."""
         if stream.watch.version >= self._version:
             return events
         missed, later = stream.since(self._state)
@@ -91,7 +91,8 @@ class Hub:
         return itertools.chain(events, missed)
 
     def _missed(self, stream: Stream) -> Iterator[tuple[int, bytes]]:
-        """The events since the state from which a watch was answered, where the gate has chosen an earlier one."""
+        """Yield the events since the state from which a watch was answered, where the gate has chosen an earlier
+        one."""
         for change in self._state.changes_since(stream.watch.version, stream.watch.resource.key):
             event = stream.watch.event(change)
             if event is not None:
@@ -110,7 +111,7 @@ class Hub:
                     del self._channels[resource.key]
 
     def rehearse(self, after: State) -> None:
-        """Reads what has happened as :meth:`publish` does, without sending it: for objects that must be converted."""
+        """Read what has happened as :meth:`publish` does, without sending it: for objects that must be converted."""
         if self._version < after.floor:
             return
         for change in after.changes_since(self._version):
@@ -119,7 +120,7 @@ class Hub:
                     channel.stream.watch.event(change)
 
     def publish(self, after: State) -> bool:
-        """Sends the changes since the last time to the clients that watch them.
+        """Send the changes since the last time to the clients that watch them.
 
         Return False when the turn has ended before the last change: the caller publishes again when others had theirs.
         """
@@ -156,7 +157,7 @@ class Hub:
         return True
 
     def _end_stale(self, registry: Registry) -> None:
-        """Ends the watches of custom resources whose definition has changed, as kube-apiserver does."""
+        """End the watches of custom resources whose definition has changed, as kube-apiserver does."""
         for channels in list(self._channels.values()):
             for channel in list(channels.values()):
                 resource = channel.stream.watch.resource
@@ -167,13 +168,13 @@ class Hub:
                         watcher.end(keep_alive=True)
 
     def send_bookmark(self, watcher: Watcher) -> None:
-        """Sends a client the version it has reached."""
+        """Send a client the version it has reached."""
         stream = watcher.channel.stream
         version = max(self._version, watcher.version)
         watcher.push(encoded_event(stream.show(self._state, stream.watch.bookmark(version))), 1)
 
     def end_all(self, *, keep_alive: bool) -> None:
-        """Ends every watch."""
+        """End every watch."""
         for channels in list(self._channels.values()):
             for channel in list(channels.values()):
                 for watcher in list(channel.watchers):
@@ -185,7 +186,7 @@ Frames = dict[Channel, list[tuple[int, bytes]] | None]
 
 
 def _read(state: State, change: Change, channels: Iterable[Channel], frames: Frames) -> None:
-    """Adds the event of one change to the frames of each channel."""
+    """Add the event of one change to the frames of each channel."""
     # The same form of the same type of event has the same bytes.
     encoded: dict[tuple[Resource, object, str], bytes] = {}
     for channel in channels:

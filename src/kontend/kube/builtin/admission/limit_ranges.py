@@ -14,7 +14,7 @@ _FIELDS: Final = (("requests", "defaultRequest", "request"), ("limits", "default
 
 
 def set_defaults(pod: Json, ranges: Iterable[Mapping[str, Any]]) -> None:
-    """Gives the containers of a new pod the requests and limits that they leave out, in place."""
+    """Give the containers of a new pod the requests and limit that they leave out, in place."""
     for limit_range in ranges:
         done: list[str] = []
         defaults = _defaults(limit_range)
@@ -48,7 +48,7 @@ def _set(container: Json, defaults: Mapping[str, Mapping[str, str]], kind: str) 
 
 
 def violations(kind: str, obj: Mapping[str, Any], ranges: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Finds what exceeds the bounds of a namespace in a Pod or PersistentVolumeClaim."""
+    """Find what exceeds the bounds of a namespace in a Pod or PersistentVolumeClaim."""
     problems: list[str] = []
     for limit_range in ranges:
         for item in _items(limit_range):

@@ -11,12 +11,12 @@ Amounts = dict[str, Quantity]
 
 
 def amounts(values: Mapping[str, Any] | None) -> Amounts:
-    """The quantities of a resource list."""
+    """Return the quantities of a resource list."""
     return {name: parse(str(value)) for name, value in (values or {}).items()}
 
 
 def plus(left: Mapping[str, Quantity], right: Mapping[str, Quantity]) -> Amounts:
-    """The sum of two resource lists."""
+    """Return the sum of two resource lists."""
     total = dict(left)
     for name, value in right.items():
         total[name] = total[name] + value if name in total else value
@@ -24,7 +24,7 @@ def plus(left: Mapping[str, Quantity], right: Mapping[str, Quantity]) -> Amounts
 
 
 def most(left: Mapping[str, Quantity], right: Mapping[str, Quantity]) -> Amounts:
-    """The larger amount of each resource."""
+    """Return the larger amount of each resource."""
     return {
         name: max(amounts[name] for amounts in (left, right) if name in amounts)
         for name in dict.fromkeys((*left, *right))
@@ -32,7 +32,7 @@ def most(left: Mapping[str, Quantity], right: Mapping[str, Quantity]) -> Amounts
 
 
 def pod_amounts(spec: Mapping[str, Any], field: str) -> Amounts:
-    """The ``requests`` or ``limits`` of a pod.
+    """Return the ``requests`` or ``limits`` of a pod.
 
     >>> init = [{"resources": {"requests": {"cpu": "3"}}}]
     >>> containers = [{"resources": {"requests": {"cpu": "1"}}}, {"resources": {"requests": {"cpu": "500m"}}}]

@@ -78,7 +78,7 @@ def _forbidden(pod: Json, why: str) -> Exception:
 
 
 def set_runtime_class(pod: Json, list_objects: ListObjects) -> None:
-    """Gives the pod the overhead and the scheduling of its runtime class."""
+    """Give the pod the overhead and the scheduling of its runtime class."""
     spec = pod["spec"]
     name = spec.get("runtimeClassName")
     overhead = spec.get("overhead")

@@ -22,7 +22,7 @@ _REQUIRED: Final = (
 
 
 def usage(group: str, plural: str, obj: Mapping[str, Any]) -> Amounts:
-    """The resources that an object counts for in a quota.
+    """Return the resources that an object counts for in a quota.
 
     >>> sorted(usage("", "configmaps", {}))
     ['configmaps', 'count/configmaps']
@@ -56,7 +56,7 @@ def _pod_usage(pod: Mapping[str, Any]) -> Amounts:
 
 
 def counts_pod(pod: Mapping[str, Any]) -> bool:
-    """Reports whether a pod still uses what it asks for: one that has ended does not."""
+    """Report whether a pod still uses what it asks for: one that has ended does not."""
     return (pod.get("status") or {}).get("phase") not in ("Failed", "Succeeded")
 
 
@@ -100,7 +100,7 @@ def unspecified(pod: Mapping[str, Any], limited: Iterable[str]) -> str:
 
 
 def in_scope(quota: Mapping[str, Any], plural: str, obj: Mapping[str, Any]) -> bool:
-    """Reports whether a quota counts an object: one with scopes counts only the pods in all of them."""
+    """Report whether a quota counts an object: one with scopes counts only the pods in all of them."""
     spec = quota.get("spec") or {}
     scopes = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
     scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()

@@ -14,7 +14,7 @@ _LIFETIME: Final = 3607
 
 
 def attach_account(pod: Json, account: Mapping[str, Any], *, suffix: str) -> None:
-    """Gives a new pod what its service account has, in place; ``suffix`` ends the name of the volume of its token."""
+    """Give a new pod what its service account has, in place; ``suffix`` ends the name of the volume of its token."""
     spec = pod["spec"]
     name = account["metadata"]["name"]
     spec["serviceAccountName"] = spec["serviceAccount"] = name

@@ -31,7 +31,7 @@ _CONVERSIONS: Final[Mapping[tuple[str, str, str], Conversion]] = {
 
 
 def conversion_of(group: str, version: str, kind: str) -> Conversion | None:
-    """Returns the conversion of a form that is not stored as it is.
+    """Return the conversion of a form that is not stored as it is.
 
     >>> conversion_of("events.k8s.io", "v1", "Event").hub_group, conversion_of("", "v1", "Event")
     ('', None)

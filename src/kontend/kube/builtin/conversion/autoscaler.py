@@ -28,7 +28,7 @@ def _cpu(utilization: int) -> Json:
 
 
 def to_version_2(obj: Json) -> Json:
-    """Turns version 1 into version 2."""
+    """Turn version 1 into version 2."""
     metadata, spec, status = obj.get("metadata") or {}, dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     annotations = dict(metadata.get("annotations") or {})
     target = spec.pop("targetCPUUtilizationPercentage", None)
@@ -58,7 +58,7 @@ def to_version_2(obj: Json) -> Json:
 
 
 def to_version_1(obj: Json) -> Json:
-    """Turns version 2 into version 1."""
+    """Turn version 2 into version 1."""
     metadata, spec, status = obj.get("metadata") or {}, dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     metrics, behavior = spec.pop("metrics", None) or [], spec.pop("behavior", None)
     current, conditions = status.pop("currentMetrics", None) or [], status.pop("conditions", None) or []
@@ -115,7 +115,7 @@ def _text(value: Any) -> str:
 
 
 def _ordered(value: Json, names: tuple[str, ...]) -> Json:
-    """Puts fields into the order of the Go struct, because an annotation is compared as text."""
+    """Put fields into the order of the Go struct, because an annotation is compared as text."""
     return {name: value[name] for name in names if name in value}
 
 
@@ -194,7 +194,7 @@ def _new_resource(source: Json) -> Json:
 
 
 def _old_state(source: Json) -> Json:
-    """The current value of any kind of metric, in the words of version 1."""
+    """Return the current value of any kind of metric, in the words of version 1."""
     current, metric = source.get("current") or {}, source.get("metric") or {}
     shown: Json = {}
     if "describedObject" in source:

@@ -29,7 +29,7 @@ _ALWAYS_OTHER: Final[dict[str, Any]] = {
 
 
 def to_core(event: Json) -> Json:
-    """Gives an event the names of the core group.
+    """Give an event the names of the core group.
 
     >>> to_core({"apiVersion": "events.k8s.io/v1", "kind": "Event", "note": "x"})["message"]
     'x'
@@ -39,7 +39,7 @@ def to_core(event: Json) -> Json:
 
 
 def to_events_group(event: Json) -> Json:
-    """Gives an event the names of the newer group."""
+    """Give an event the names of the newer group."""
     renamed = {_NAMES.get(name, name): value for name, value in event.items()}
     for name in ("reportingController", "reportingInstance"):
         if not renamed.get(name):

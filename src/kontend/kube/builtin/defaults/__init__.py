@@ -75,7 +75,7 @@ _DEFAULTS: Final[dict[tuple[str, str, str], Callable[[Json], None]]] = {
 
 
 def apply_defaults(obj: Json, group: str, version: str, kind: str) -> None:
-    """Fills the defaults into a decoded object, in place. Kinds without defaults stay as they are.
+    """Fill the defaults into a decoded object, in place. Kinds without defaults stay as they are.
 
     >>> secret = {"kind": "Secret", "metadata": {}}
     >>> apply_defaults(secret, "", "v1", "Secret")

@@ -30,7 +30,7 @@ def pull_policy(image: str) -> str:
 
 
 def _tag(image: str) -> str:
-    """The tag that an image name has or implies; empty if it has a digest instead, or is no image name."""
+    """Return the tag that an image name has or implies; empty if it has a digest instead, or is no image name."""
     if _IDENTIFIER.fullmatch(image):
         return ""
     host, slash, rest = image.partition("/")

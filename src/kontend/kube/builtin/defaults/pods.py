@@ -150,7 +150,7 @@ def _whole_pod(resources: Json, containers: list[Json], init_containers: list[Js
 
 
 def _aggregate(what: str, containers: list[Json], init_containers: list[Json]) -> dict[str, Quantity]:
-    """Returns the resources of all containers together: the sum, or the most that any init step takes."""
+    """Return the resources of all containers together: the sum, or the most that any init step takes."""
     total: dict[str, Quantity] = {}
     for container in containers:
         _add(total, _quantities(container, what))

@@ -14,7 +14,7 @@ def _to_milli(text: str) -> str:
 
 
 def round_up(resources: dict[str, str] | None) -> None:
-    """Rounds every quantity of a resource list, if there is one."""
+    """Round every quantity of a resource list, if there is one."""
     if resources:
         for name, text in resources.items():
             rounded = _to_milli(text)

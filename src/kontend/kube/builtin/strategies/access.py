@@ -20,7 +20,7 @@ class Roles(Strategy):
     name_rule = staticmethod(path_segment)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a role."""
+        """Validate a role."""
         return access.validate_role(obj)
 
 
@@ -30,7 +30,7 @@ class ClusterRoles(Roles):
     namespaced = False
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a cluster role."""
+        """Validate a cluster role."""
         return access.validate_cluster_role(obj)
 
 
@@ -38,11 +38,11 @@ class RoleBindings(Roles):
     """Role bindings."""
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a role binding."""
+        """Validate a role binding."""
         return access.validate_role_binding(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed role binding."""
+        """Validate a changed role binding."""
         return self.validate(new) + access.validate_same_role(new, old)
 
 
@@ -52,7 +52,7 @@ class ClusterRoleBindings(RoleBindings):
     namespaced = False
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a cluster role binding."""
+        """Validate a cluster role binding."""
         return access.validate_cluster_role_binding(obj)
 
 

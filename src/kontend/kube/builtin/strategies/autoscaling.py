@@ -22,15 +22,15 @@ class HorizontalPodAutoscalers(WithSpecAndStatus):
     zero_status: ClassVar = {"desiredReplicas": 0, "currentMetrics": None}
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new autoscaler."""
+        """Validate a new autoscaler."""
         return autoscaler.validate_autoscaler(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed autoscaler."""
+        """Validate a changed autoscaler."""
         return autoscaler.validate_autoscaler(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """Validates a changed status."""
+        """Validate a changed status."""
         return autoscaler.validate_autoscaler_status(new)
 
 

@@ -34,34 +34,34 @@ class Jobs(WithSpecAndStatus):
     selectable = ("status.successful",)
 
     def convert(self, obj: Json) -> None:
-        """Converts the pod template."""
+        """Convert the pod template."""
         convert_template((obj.get("spec") or {}).get("template"))
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Generates the selector, and the labels that it selects."""
+        """Generate the selector, and the labels that it selects."""
         spec = obj["spec"]
         if not spec.get("manualSelector"):
             _generate_selector(spec, metadata_of(obj))
         super().prepare_for_create(obj)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new job."""
+        """Validate a new job."""
         return job.validate_job(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed job."""
+        """Validate a changed job."""
         return job.validate_job_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed status."""
+        """Validate a changed status."""
         return job_status.validate_job_status_update(new, old)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
-        """The values of the selectable fields."""
+        """Return the values of the selectable fields."""
         return {**super().field_labels(obj), "status.successful": str((obj.get("status") or {}).get("succeeded", 0))}
 
     def unsupported_field_label(self, label: str) -> str:
-        """Returns the message that refuses any other field selector."""
+        """Return the message that refuses any other field selector."""
         return f"field label {go_quote(label)} not supported for Job"
 
 
@@ -89,16 +89,16 @@ class CronJobs(WithSpecAndStatus):
         return [*warnings, _ZONE] if "TZ" in (spec.get("schedule") or "") else warnings
 
     def convert(self, obj: Json) -> None:
-        """Converts the pod template of the job template."""
+        """Convert the pod template of the job template."""
         job_spec = ((obj.get("spec") or {}).get("jobTemplate") or {}).get("spec") or {}
         convert_template(job_spec.get("template"))
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new cron job."""
+        """Validate a new cron job."""
         return cron_job.validate_cron_job(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed cron job."""
+        """Validate a changed cron job."""
         return cron_job.validate_cron_job(new, old)
 
 

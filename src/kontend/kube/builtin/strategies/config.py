@@ -20,11 +20,11 @@ class ConfigMaps(Strategy):
     empty_fields = (("binaryData",),)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new config map."""
+        """Validate a new config map."""
         return config.validate_config_map(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed config map."""
+        """Validate a changed config map."""
         return config.validate_config_map_update(new, old)
 
 
@@ -36,7 +36,7 @@ class Secrets(WithOwnFieldLabels):
     selectable = ("type",)
 
     def convert(self, obj: Json) -> None:
-        """Takes plain texts among the data; they are never shown again as such."""
+        """Take plain texts among the data; they are never shown again as such."""
         texts = obj.pop("stringData", None)
         if texts:
             encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
@@ -48,15 +48,15 @@ class Secrets(WithOwnFieldLabels):
             take_over(new, old, "type")
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new secret."""
+        """Validate a new secret."""
         return config.validate_secret(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed secret."""
+        """Validate a changed secret."""
         return config.validate_secret_update(new, old)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
-        """The values of the selectable fields."""
+        """Return the values of the selectable fields."""
         return {**super().field_labels(obj), "type": obj.get("type", "")}
 
 
@@ -67,11 +67,11 @@ class ServiceAccounts(Strategy):
     rechecks_metadata = True
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Cleans the references."""
+        """Clean the references."""
         _keep_secret_names(obj)
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:  # noqa: ARG002
-        """Cleans the references."""
+        """Clean the references."""
         _keep_secret_names(new)
 
 
@@ -92,7 +92,7 @@ class Namespaces(WithOwnFieldLabels):
     selectable = ("status.phase",)
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Starts active, and not to be removed before the namespace controller has emptied it."""
+        """Start active, and not to be removed before the namespace controller has emptied it."""
         super().prepare_for_create(obj)
         spec = obj.setdefault("spec", {})
         finalizers = spec.get("finalizers") or []
@@ -100,7 +100,7 @@ class Namespaces(WithOwnFieldLabels):
             spec["finalizers"] = [*finalizers, "kubernetes"]
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Keeps finalizers and status."""
+        """Keep finalizers and status."""
         take_over(new, old, "status")
         take_over(new.setdefault("spec", {}), old.get("spec") or {}, "finalizers")
 
@@ -117,15 +117,15 @@ class Namespaces(WithOwnFieldLabels):
         metadata["labels"] = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata.get("name", "")}
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a namespace."""
+        """Validate a namespace."""
         return limits.validate_namespace(obj)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """Validates a changed status."""
+        """Validate a changed status."""
         return limits.validate_namespace_status(new)
 
     def validate_changes(self, subresource: str, new: Json, old: Json) -> list[FieldError]:
-        """Validates a change through the main resource or a subresource."""
+        """Validate a change through the main resource or a subresource."""
         if subresource == "finalize":
             return limits.validate_namespace_finalize(new)
         return super().validate_changes(subresource, new, old)
@@ -135,7 +135,7 @@ class Namespaces(WithOwnFieldLabels):
         return None if label == "metadata.namespace" else super().canonical_field_label(label)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
-        """The values of the selectable fields."""
+        """Return the values of the selectable fields."""
         return {**super().field_labels(obj), "status.phase": (obj.get("status") or {}).get("phase", "")}
 
 
@@ -146,15 +146,15 @@ class ResourceQuotas(WithSpecAndStatus):
     generation_fields = ()
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a resource quota."""
+        """Validate a resource quota."""
         return limits.validate_resource_quota(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed resource quota."""
+        """Validate a changed resource quota."""
         return limits.validate_resource_quota_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """Validates a changed status."""
+        """Validate a changed status."""
         return limits.validate_resource_quota_status(new)
 
 
@@ -167,7 +167,7 @@ class LimitRanges(Strategy):
     rechecks_metadata_update = False
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a limit range."""
+        """Validate a limit range."""
         return limits.validate_limit_range(obj)
 
 
@@ -186,15 +186,15 @@ class Events(WithOwnFieldLabels):
     )  # fmt: skip
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new event."""
+        """Validate a new event."""
         return events.validate_event(obj, strict=self.strict)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed event."""
+        """Validate a changed event."""
         return events.validate_event_update(new, old, strict=self.strict)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
-        """The values of the selectable fields, whichever of the two groups the event is written in."""
+        """Return the values of the selectable fields, whichever of the two groups the event is written in."""
         involved = obj.get("involvedObject") or obj.get("regarding") or {}
         reporter = obj.get("reportingComponent") or obj.get("reportingController") or ""
         source = obj.get("source") or obj.get("deprecatedSource") or {}

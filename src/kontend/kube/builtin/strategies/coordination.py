@@ -22,18 +22,18 @@ class Leases(Strategy):
     allow_create_on_update = True
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Drops what is switched off."""
+        """Drop what is switched off."""
         for field in _SWITCHED_OFF:
             (obj.get("spec") or {}).pop(field, None)
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Drops what is switched off, unless it is there already."""
+        """Drop what is switched off, unless it is there already."""
         for field in _SWITCHED_OFF:
             if (old.get("spec") or {}).get(field) is None:
                 (new.get("spec") or {}).pop(field, None)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a lease."""
+        """Validate a lease."""
         return validate_lease(obj)
 
 

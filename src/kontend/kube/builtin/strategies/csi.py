@@ -40,15 +40,15 @@ class VolumeAttachments(WithSpecAndStatus):
     rechecks_metadata_update = False
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new attachment."""
+        """Validate a new attachment."""
         return csi.validate_attachment(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed attachment."""
+        """Validate a changed attachment."""
         return csi.validate_attachment_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed status; the server looks at the metadata as well."""
+        """Validate a changed status; the server looks at the metadata as well."""
         metadata = validate_object_meta(new["metadata"], namespaced=False, name_rule=self.name_rule)
         return metadata + csi.validate_attachment_update(new, old)
 
@@ -61,16 +61,16 @@ class CsiDrivers(Strategy):
     returns_deleted_object = True
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Counts changes of the spec."""
+        """Count changes of the spec."""
         if new.get("spec") != old.get("spec"):
             self.next_generation(new, old)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new driver."""
+        """Validate a new driver."""
         return csi.validate_driver(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed driver."""
+        """Validate a changed driver."""
         return csi.validate_driver_update(new, old)
 
     def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:
@@ -92,11 +92,11 @@ class CsiNodes(Strategy):
     rechecks_metadata_update = False
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates the drivers of a new node."""
+        """Validate the drivers of a new node."""
         return csi.validate_node(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates the changed drivers of a node; the server looks at all of it twice."""
+        """Validate the changed drivers of a node; the server looks at all of it twice."""
         metadata = validate_object_meta(new["metadata"], namespaced=False, name_rule=self.name_rule)
         return metadata + csi.validate_node_update(new, old)
 
@@ -112,11 +112,11 @@ class CsiStorageCapacities(Strategy):
         return selector_warnings(new.get("nodeTopology"), "nodeTopology")
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new capacity."""
+        """Validate a new capacity."""
         return csi.validate_capacity(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed capacity."""
+        """Validate a changed capacity."""
         return csi.validate_capacity_update(new, old)
 
 
@@ -132,11 +132,11 @@ class VolumeAttributesClasses(Strategy):
         protect(obj, VAC_PROTECTION)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new class."""
+        """Validate a new class."""
         return csi.validate_attributes_class(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed class."""
+        """Validate a changed class."""
         return csi.validate_attributes_class_update(new, old)
 
 

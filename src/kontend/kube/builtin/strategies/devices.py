@@ -37,7 +37,7 @@ def _wanted(spec: Mapping[str, Any]) -> Iterable[Json]:
 
 
 def _drop_disabled(spec: Json, old: Mapping[str, Any]) -> None:
-    """Takes away tolerations, capacities and distinct attributes."""
+    """Take away tolerations, capacities and distinct attributes."""
     tolerated = any(request.get("tolerations") for request in _wanted(old))
     constraints = [
         devices.get("constraints") or [] for devices in (spec.get("devices") or {}, old.get("devices") or {})
@@ -91,17 +91,17 @@ class ResourceClaims(WithSpecAndStatus):
         _check_admin_access(obj, obj.get("spec") or {}, list_objects)
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Starts without a status."""
+        """Start without a status."""
         super().prepare_for_create(obj)
         _drop_disabled(obj["spec"], {})
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Keeps the status."""
+        """Keep the status."""
         super().prepare_for_update(new, old)
         _drop_disabled(new["spec"], old["spec"])
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Keeps everything but the status, and drops what is said of devices that are not allocated any more."""
+        """Keep everything but the status, and drop what is said of devices that are not allocated any more."""
         super().prepare_for_status_update(new, old, now)
         status = new.setdefault("status", {})
         for result in _results(status):
@@ -117,15 +117,15 @@ class ResourceClaims(WithSpecAndStatus):
             status["devices"] = left
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new claim."""
+        """Validate a new claim."""
         return claims.validate_claim(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed claim."""
+        """Validate a changed claim."""
         return claims.validate_claim_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed status."""
+        """Validate a changed status."""
         return claims.validate_claim_status(new, old)
 
 
@@ -149,19 +149,19 @@ class ResourceClaimTemplates(Strategy):
         _check_admin_access(obj, (obj.get("spec") or {}).get("spec") or {}, list_objects)
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Takes disabled fields away."""
+        """Take disabled fields away."""
         _drop_disabled(obj["spec"]["spec"], {})
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Takes disabled fields away."""
+        """Take disabled fields away."""
         _drop_disabled(new["spec"]["spec"], old["spec"]["spec"])
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new template."""
+        """Validate a new template."""
         return claims.validate_template(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed template."""
+        """Validate a changed template."""
         return claims.validate_template_update(new, old)
 
 
@@ -175,18 +175,18 @@ class DeviceClasses(Strategy):
     generation_fields = ("spec",)
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Counts generations."""
+        """Count generations."""
         super().prepare_for_create(obj)
         obj["spec"].pop("extendedResourceName", None)
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Counts changes of the spec."""
+        """Count changes of the spec."""
         if (old.get("spec") or {}).get("extendedResourceName") is None:
             new["spec"].pop("extendedResourceName", None)
         super().prepare_for_update(new, old)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a class."""
+        """Validate a class."""
         return slices.validate_device_class(obj)
 
 
@@ -205,21 +205,21 @@ class ResourceSlices(WithOwnFieldLabels):
     selectable = ("spec.nodeName", "spec.driver")
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Counts generations."""
+        """Count generations."""
         super().prepare_for_create(obj)
         _drop_from_slice(obj["spec"])
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Counts changes of the spec, even of fields that are taken away then."""
+        """Count changes of the spec, even of fields that are taken away then."""
         super().prepare_for_update(new, old)
         _drop_from_slice(new["spec"])
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new slice."""
+        """Validate a new slice."""
         return slices.validate_slice(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed slice."""
+        """Validate a changed slice."""
         return slices.validate_slice(new, old)
 
     def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:  # noqa: ARG002
@@ -238,7 +238,7 @@ class ResourceSlices(WithOwnFieldLabels):
         return None if label == "metadata.namespace" else super().canonical_field_label(label)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
-        """Returns the values of the selectable fields."""
+        """Return the values of the selectable fields."""
         spec = obj.get("spec") or {}
         chosen = {"spec.nodeName": spec.get("nodeName") or "", "spec.driver": spec.get("driver") or ""}
         return {**super().field_labels(obj), **chosen}

@@ -38,15 +38,15 @@ class Ingresses(WithSpecAndStatus):
             spec["ingressClassName"] = default
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new ingress."""
+        """Validate a new ingress."""
         return ingress.validate_ingress(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed ingress."""
+        """Validate a changed ingress."""
         return ingress.validate_ingress_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed status."""
+        """Validate a changed status."""
         return ingress.validate_ingress_status(new, old)
 
 
@@ -58,11 +58,11 @@ class IngressClasses(Strategy):
     rechecks_metadata = True
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new ingress class."""
+        """Validate a new ingress class."""
         return ingress.validate_ingress_class(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed ingress class."""
+        """Validate a changed ingress class."""
         return ingress.validate_ingress_class_update(new, old)
 
 
@@ -73,11 +73,11 @@ class NetworkPolicies(Strategy):
     rechecks_metadata = True
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a network policy."""
+        """Validate a network policy."""
         return network_policy.validate_network_policy(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """Validates a changed network policy; both of the server's checks look at the whole spec."""
+        """Validate a changed network policy; both of the server's checks look at the whole spec."""
         errors = network_policy.validate_network_policy(new)
         return errors + errors
 
@@ -90,11 +90,11 @@ class IpAddresses(Strategy):
     rechecks_metadata = True
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new address."""
+        """Validate a new address."""
         return service_ranges.validate_ip_address(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed address."""
+        """Validate a changed address."""
         return service_ranges.validate_ip_address_update(new, old)
 
 
@@ -107,11 +107,11 @@ class ServiceCidrs(Strategy):
     empty_fields: ClassVar = (("spec", "cidrs"),)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new range."""
+        """Validate a new range."""
         return service_ranges.validate_service_cidr(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed range."""
+        """Validate a changed range."""
         return service_ranges.validate_service_cidr_update(new, old)
 
 

@@ -22,7 +22,7 @@ class Nodes(WithOwnFieldLabels):
     rechecks_metadata = True
 
     def convert(self, obj: Json) -> None:
-        """Keeps the single range of the node's pods and the list of them in step."""
+        """Keep the single range of the node's pods and the list of them in step."""
         spec = obj.get("spec") or {}
         primary, ranges = spec.get("podCIDR", ""), spec.get("podCIDRs") or []
         if primary and ranges[:1] != [primary]:
@@ -31,25 +31,25 @@ class Nodes(WithOwnFieldLabels):
             spec["podCIDR"] = ranges[0]
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:  # noqa: ARG002
-        """Keeps pods away until the node reports that it is ready."""
+        """Keep pods away until the node reports that it is ready."""
         spec = obj.setdefault("spec", {})
         taints = spec.get("taints") or []
         if not any(taint.get("key") == NOT_READY and taint.get("effect") == "NoSchedule" for taint in taints):
             spec["taints"] = [*taints, {"key": NOT_READY, "effect": "NoSchedule"}]
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Drops the long gone dynamic kubelet configuration."""
+        """Drop the long gone dynamic kubelet configuration."""
         (obj.get("spec") or {}).pop("configSource", None)
         (obj.get("status") or {}).pop("config", None)
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Keeps the status."""
+        """Keep the status."""
         take_over(new, old, "status")
         if (old.get("spec") or {}).get("configSource") is None:
             (new.get("spec") or {}).pop("configSource", None)
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Keeps the spec."""
+        """Keep the spec."""
         super().prepare_for_status_update(new, old, now)
         if (old.get("status") or {}).get("config") is None:
             (new.get("status") or {}).pop("config", None)
@@ -59,20 +59,20 @@ class Nodes(WithOwnFieldLabels):
         return None if label == "metadata.namespace" else super().canonical_field_label(label)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
-        """The values of the selectable fields."""
+        """Return the values of the selectable fields."""
         unschedulable = "true" if (obj.get("spec") or {}).get("unschedulable") else "false"
         return {**super().field_labels(obj), "spec.unschedulable": unschedulable}
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new node."""
+        """Validate a new node."""
         return node.validate_node(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed node."""
+        """Validate a changed node."""
         return node.validate_node(new) + node.validate_node_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed status."""
+        """Validate a changed status."""
         return node.validate_node_update(new, old)
 
 
@@ -90,11 +90,11 @@ class RuntimeClasses(Strategy):
     rechecks_metadata = True
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new runtime class."""
+        """Validate a new runtime class."""
         return node.validate_runtime_class(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed runtime class."""
+        """Validate a changed runtime class."""
         return node.validate_runtime_class_update(new, old)
 
 

@@ -57,7 +57,7 @@ class Pods(WithOwnFieldLabels):
     field_aliases: ClassVar = {"spec.host": "spec.nodeName"}
 
     def convert(self, obj: Json) -> None:
-        """Keeps redundant fields in step, and drops obsolete annotations."""
+        """Keep redundant fields in step, and drop obsolete annotations."""
         convert_pod_metadata(metadata_of(obj))
         spec = obj.get("spec") or {}
         convert_pod_spec(spec)
@@ -72,13 +72,13 @@ class Pods(WithOwnFieldLabels):
             status["podIP"] = addresses[0]
 
     def admit_create(self, obj: Json, list_objects: ListObjects = nothing_stored) -> None:
-        """Gives the pod a priority and the tolerations of unready nodes."""
+        """Give the pod a priority and the tolerations of unready nodes."""
         set_priority(obj, list_objects)
         add_default_tolerations(obj["spec"])
         set_runtime_class(obj, list_objects)
 
     def admit_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Keeps the priority when the writer left it out."""
+        """Keep the priority when the writer left it out."""
         spec, old_spec = new["spec"], old.get("spec") or {}
         for field in ("priority", "preemptionPolicy"):
             if spec.get(field) is None and old_spec.get(field) is not None:
@@ -86,7 +86,7 @@ class Pods(WithOwnFieldLabels):
         add_default_tolerations(spec)
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Starts pending, in generation 1."""
+        """Start pending, in generation 1."""
         super().prepare_for_create(obj)
         spec = obj["spec"]
         obj["status"]["qosClass"] = quality_of_service(spec)
@@ -95,7 +95,7 @@ class Pods(WithOwnFieldLabels):
         _merge_label_keys(spec, metadata_of(obj).get("labels") or {})
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:  # noqa: ARG002
-        """Keeps all but the status, and what careless writers of the status leave out of it."""
+        """Keep all but the status, and what careless writers of the status leave out of it."""
         take_over(new, old, "spec")
         metadata = metadata_of(new)
         metadata.pop("deletionTimestamp", None)
@@ -143,19 +143,19 @@ class Pods(WithOwnFieldLabels):
         return name_warnings(metadata_of(new).get("name", ""), of_pod=True) + pod_warnings(new)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new pod."""
+        """Validate a new pod."""
         return validate_pod(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a change of a pod: nearly everything is fixed."""
+        """Validate a change of a pod: nearly everything is fixed."""
         return pod_update.validate_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a change of a pod's status."""
+        """Validate a change of a pod's status."""
         return pod_update.validate_status_update(new, old)
 
     def validate_changes(self, subresource: str, new: Json, old: Json) -> list[FieldError]:
-        """Validates a change through the main resource or a subresource."""
+        """Validate a change through the main resource or a subresource."""
         if subresource == "ephemeralcontainers":
             return pod_update.validate_ephemeral_containers_update(new, old)
         if subresource == "resize":
@@ -171,7 +171,7 @@ class Pods(WithOwnFieldLabels):
         return 1 if period < 0 else period
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
-        """The values of the selectable fields."""
+        """Return the values of the selectable fields."""
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
         addresses = status.get("podIPs") or [{}]
         return {
@@ -188,7 +188,8 @@ class Pods(WithOwnFieldLabels):
 
 
 def _with_resources(old: list[Json], new: list[Json]) -> list[Json]:
-    """The old containers with the new ones' resources; the new ones as they are if they are not the same containers."""
+    """Return the old containers with the new ones' resources; the new ones as they are if they are not the same
+    containers."""
     if [before.get("name") for before in old] != [after.get("name") for after in new]:
         return new
     merged = []
@@ -213,7 +214,7 @@ def _keep_observed_generations(status: Json, old_status: Mapping[str, Any]) -> N
 
 
 def _merge_label_keys(spec: Json, labels: Mapping[str, str]) -> None:
-    """Writes the pod's own labels into selectors that ask for "the same label" or "another label" than this pod has."""
+    """Write the pod's own labels into selectors that ask for "the same label" or "another label" than this pod has."""
     affinity = spec.get("affinity") or {}
     for kind in ("podAffinity", "podAntiAffinity"):
         rules = affinity.get(kind) or {}

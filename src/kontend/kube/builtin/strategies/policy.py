@@ -22,11 +22,11 @@ class PodDisruptionBudgets(WithSpecAndStatus):
     zero_status: ClassVar = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a pod disruption budget."""
+        """Validate a pod disruption budget."""
         return policy.validate_disruption_budget(obj)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """Validates a changed status."""
+        """Validate a changed status."""
         return policy.validate_disruption_budget_status(new)
 
 
@@ -36,15 +36,15 @@ class PriorityClasses(Strategy):
     namespaced = False
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Starts with generation 1."""
+        """Start with generation 1."""
         obj.setdefault("metadata", {})["generation"] = 1
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new priority class."""
+        """Validate a new priority class."""
         return policy.validate_priority_class(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed priority class."""
+        """Validate a changed priority class."""
         return policy.validate_priority_class_update(new, old)
 
 

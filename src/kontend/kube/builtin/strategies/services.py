@@ -25,26 +25,26 @@ class Services(WithOwnFieldLabels):
     selectable = ("spec.clusterIP", "spec.type")
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Keeps the status, and drops what the new type does not need."""
+        """Keep the status, and drop what the new type does not need."""
         super().prepare_for_update(new, old)
         _drop_type_dependent_fields(new["spec"], old.get("spec") or {})
         if new["spec"].get("type") != "LoadBalancer":
             new["status"] = {**(new.get("status") or {}), "loadBalancer": {}}
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new service."""
+        """Validate a new service."""
         return service.validate_service(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed service."""
+        """Validate a changed service."""
         return service.validate_service_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed status."""
+        """Validate a changed status."""
         return service.validate_service_status_update(new, old)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
-        """The values of the selectable fields."""
+        """Return the values of the selectable fields."""
         spec = obj.get("spec") or {}
         labels = {"spec.clusterIP": spec.get("clusterIP", ""), "spec.type": spec.get("type", "")}
         return {**super().field_labels(obj), **labels}
@@ -86,11 +86,11 @@ class Endpoints(Strategy):
     rechecks_metadata = True
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates endpoints."""
+        """Validate endpoints."""
         return endpoints.validate_endpoints(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates changed endpoints."""
+        """Validate changed endpoints."""
         return endpoints.validate_endpoints_update(new, old)
 
 
@@ -102,12 +102,12 @@ class EndpointSlices(Strategy):
     rechecks_metadata_update = False
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Starts with generation 1, without the topology of the beta."""
+        """Start with generation 1, without the topology of the beta."""
         super().prepare_for_create(obj)
         _drop_topology(obj)
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Counts changes."""
+        """Count changes."""
         super().prepare_for_update(new, old)
         if (metadata_of(new).get("labels") or {}) != ((old.get("metadata") or {}).get("labels") or {}):
             self.next_generation(new, old)
@@ -115,11 +115,11 @@ class EndpointSlices(Strategy):
             _drop_topology(new)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a slice."""
+        """Validate a slice."""
         return endpoints.validate_endpoint_slice(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed slice."""
+        """Validate a changed slice."""
         return endpoints.validate_endpoint_slice_update(new, old)
 
 

@@ -22,7 +22,7 @@ _DATA_SOURCE_KINDS: Final = {("", "PersistentVolumeClaim"), ("snapshot.storage.k
 
 
 def protect(obj: Json, finalizer: str) -> None:
-    """Adds a finalizer that keeps the object while it is in use."""
+    """Add a finalizer that keeps the object while it is in use."""
     metadata = metadata_of(obj)
     finalizers = metadata.get("finalizers") or []
     if finalizer not in finalizers:
@@ -45,14 +45,14 @@ class PersistentVolumes(WithSpecAndStatus):
         protect(obj, PV_PROTECTION)
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Starts pending, from now on."""
+        """Start pending, from now on."""
         super().prepare_for_create(obj)
         created = metadata_of(obj).get("creationTimestamp")
         if created:
             obj["status"]["lastPhaseTransitionTime"] = created
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Notes the time when the phase changes."""
+        """Note the time when the phase changes."""
         super().prepare_for_status_update(new, old, now)
         status, before = new.setdefault("status", {}), old.get("status") or {}
         time = "lastPhaseTransitionTime"
@@ -63,16 +63,16 @@ class PersistentVolumes(WithSpecAndStatus):
             status[time] = now
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new volume."""
+        """Validate a new volume."""
         return volume.validate_persistent_volume(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed volume."""
+        """Validate a changed volume."""
         metadata = validate_object_meta(new["metadata"], namespaced=False, name_rule=self.name_rule)
         return metadata + volume.validate_persistent_volume_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """Validates a changed status."""
+        """Validate a changed status."""
         return volume.validate_persistent_volume_status(new)
 
 
@@ -95,25 +95,25 @@ class PersistentVolumeClaims(WithSpecAndStatus):
         protect(obj, PVC_PROTECTION)
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Starts pending."""
+        """Start pending."""
         super().prepare_for_create(obj)
         _normalize_data_sources(obj["spec"])
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Keeps the status."""
+        """Keep the status."""
         super().prepare_for_update(new, old)
         _normalize_data_sources(new["spec"])
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new claim."""
+        """Validate a new claim."""
         return volume_claim.validate_claim(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed claim."""
+        """Validate a changed claim."""
         return volume_claim.validate_claim_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed status."""
+        """Validate a changed status."""
         return volume_claim.validate_claim_status_update(new, old)
 
 
@@ -137,11 +137,11 @@ class StorageClasses(Strategy):
     rechecks_metadata = True
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new storage class."""
+        """Validate a new storage class."""
         return storage_class.validate_storage_class(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed storage class."""
+        """Validate a changed storage class."""
         return storage_class.validate_storage_class_update(new, old)
 
 

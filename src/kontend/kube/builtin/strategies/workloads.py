@@ -26,7 +26,7 @@ class _WithTemplate(WithSpecAndStatus):
     names_pods: ClassVar[bool] = True
 
     def convert(self, obj: Json) -> None:
-        """Converts the pod template."""
+        """Convert the pod template."""
         convert_template((obj.get("spec") or {}).get("template"))
 
     def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:
@@ -41,27 +41,27 @@ class Deployments(_WithTemplate):
     reset_fields: ClassVar = {**WithSpecAndStatus.reset_fields, "status": (("spec",), ("metadata", "labels"))}
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Counts a change of the spec or of the annotations."""
+        """Count a change of the spec or of the annotations."""
         super().prepare_for_update(new, old)
         before = (old.get("metadata") or {}).get("annotations") or {}
         if (metadata_of(new).get("annotations") or {}) != before:
             self.next_generation(new, old)
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Keeps the spec and the labels."""
+        """Keep the spec and the labels."""
         super().prepare_for_status_update(new, old, now)
         take_over(metadata_of(new), old.get("metadata") or {}, "labels")
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new deployment."""
+        """Validate a new deployment."""
         return controllers.validate_deployment(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed deployment."""
+        """Validate a changed deployment."""
         return controllers.validate_deployment_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed status."""
+        """Validate a changed status."""
         return controllers.validate_deployment_status_update(new, old)
 
 
@@ -71,15 +71,15 @@ class ReplicaSets(_WithTemplate):
     zero_status: ClassVar = {"replicas": 0}
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new replica set."""
+        """Validate a new replica set."""
         return replication.validate_replica_set(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed replica set."""
+        """Validate a changed replica set."""
         return replication.validate_replica_set_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """Validates a changed status."""
+        """Validate a changed status."""
         return replication.validate_replica_set_status(new.get("status") or {})
 
 
@@ -91,19 +91,19 @@ class ReplicationControllers(_WithTemplate):
     selectable = ("status.replicas",)
 
     def unsupported_field_label(self, label: str) -> str:
-        """Returns the message that refuses any other field selector."""
+        """Return the message that refuses any other field selector."""
         return f"field label not supported: {label}"
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
-        """The values of the selectable fields."""
+        """Return the values of the selectable fields."""
         return {**super().field_labels(obj), "status.replicas": str((obj.get("status") or {}).get("replicas", 0))}
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new replication controller."""
+        """Validate a new replication controller."""
         return replication.validate_replication_controller(obj)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """Validates a changed status."""
+        """Validate a changed status."""
         return replication.validate_replica_set_status(new.get("status") or {})
 
 
@@ -115,32 +115,32 @@ class StatefulSets(_WithTemplate):
     names_pods = False
 
     def convert(self, obj: Json) -> None:
-        """Converts the pod template, and sets kind and apiVersion of every volume claim template."""
+        """Convert the pod template, and set kind and apiVersion of every volume claim template."""
         super().convert(obj)
         for claim in (obj.get("spec") or {}).get("volumeClaimTemplates") or []:
             claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Drops what is switched off."""
+        """Drop what is switched off."""
         super().prepare_for_create(obj)
         _drop_max_unavailable(obj)
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Drops what is switched off, unless it is there already."""
+        """Drop what is switched off, unless it is there already."""
         if _rolling_update(old).get("maxUnavailable") is None:
             _drop_max_unavailable(new)
         super().prepare_for_update(new, old)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new stateful set."""
+        """Validate a new stateful set."""
         return controllers.validate_stateful_set(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed stateful set."""
+        """Validate a changed stateful set."""
         return controllers.validate_stateful_set_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed status."""
+        """Validate a changed status."""
         return controllers.validate_stateful_set_status_update(new, old)
 
 
@@ -166,7 +166,7 @@ class DaemonSets(_WithTemplate):
     }
 
     def convert(self, obj: Json) -> None:
-        """Converts the pod template and the strategy, and writes the annotation that every daemon set has."""
+        """Convert the pod template and the strategy, and write the annotation that every daemon set has."""
         super().convert(obj)
         rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate")
         if rolling is not None:  # inside, both are numbers, not pointers
@@ -177,7 +177,7 @@ class DaemonSets(_WithTemplate):
             metadata.setdefault("annotations", {})[TEMPLATE_GENERATION] = "0"
 
     def internal_metadata(self, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Returns the metadata without the annotation, which is a field inside."""
+        """Return the metadata without the annotation, which is a field inside."""
         annotations = {**(metadata.get("annotations") or {})}
         annotations.pop(TEMPLATE_GENERATION, None)
         inside = {**metadata, "annotations": annotations}
@@ -186,31 +186,31 @@ class DaemonSets(_WithTemplate):
         return inside
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Starts with the first template."""
+        """Start with the first template."""
         super().prepare_for_create(obj)
         _set_template_generation(obj, max(1, _template_generation(obj)))
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Counts changes of the template."""
+        """Count changes of the template."""
         super().prepare_for_update(new, old)
         changed = not same((new.get("spec") or {}).get("template"), (old.get("spec") or {}).get("template"))
         _set_template_generation(new, _template_generation(old) + changed)
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Keeps the spec, of which the annotation is a part."""
+        """Keep the spec, of which the annotation is a part."""
         super().prepare_for_status_update(new, old, now)
         _set_template_generation(new, _template_generation(old))
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new daemon set."""
+        """Validate a new daemon set."""
         return controllers.validate_daemon_set(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed daemon set."""
+        """Validate a changed daemon set."""
         return controllers.validate_daemon_set_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed status."""
+        """Validate a changed status."""
         return controllers.validate_daemon_set_status_update(new, old)
 
 
@@ -232,11 +232,11 @@ class ControllerRevisions(Strategy):
     raw_fields = (("data",),)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new revision."""
+        """Validate a new revision."""
         return controllers.validate_controller_revision(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed revision."""
+        """Validate a changed revision."""
         return controllers.validate_controller_revision_update(new, old)
 
 
@@ -251,11 +251,11 @@ class PodTemplates(Strategy):
     generation_fields = ("template",)
 
     def convert(self, obj: Json) -> None:
-        """Converts the pod template."""
+        """Convert the pod template."""
         convert_template(obj.get("template"))
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a pod template."""
+        """Validate a pod template."""
         return validate_pod_template_object(obj)
 
 

@@ -13,12 +13,12 @@ _GROUP: Final = "rbac.authorization.k8s.io"
 
 
 def validate_role(obj: Json) -> list[FieldError]:
-    """Validates a role."""
+    """Validate a role."""
     return _rules(obj, namespaced=True)
 
 
 def validate_cluster_role(obj: Json) -> list[FieldError]:
-    """Validates a cluster role."""
+    """Validate a cluster role."""
     errors = _rules(obj, namespaced=False)
     aggregation = obj.get("aggregationRule")
     if aggregation is not None:
@@ -56,12 +56,12 @@ def _rules(obj: Json, *, namespaced: bool) -> list[FieldError]:
 
 
 def validate_role_binding(obj: Json) -> list[FieldError]:
-    """Validates a role binding."""
+    """Validate a role binding."""
     return _binding(obj, ("Role", "ClusterRole"), namespaced=True)
 
 
 def validate_cluster_role_binding(obj: Json) -> list[FieldError]:
-    """Validates a cluster role binding."""
+    """Validate a cluster role binding."""
     return _binding(obj, ("ClusterRole",), namespaced=False)
 
 
@@ -96,7 +96,7 @@ def _subject(subject: Json, path: str, *, namespaced: bool) -> list[FieldError]:
 
 
 def validate_same_role(new: Json, old: Json) -> list[FieldError]:
-    """A binding never changes the role."""
+    """Return a binding never changes the role."""
     reference = new.get("roleRef") or {}
     if reference == (old.get("roleRef") or {}):
         return []

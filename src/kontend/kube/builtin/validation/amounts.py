@@ -13,7 +13,7 @@ _WIDE: Final = Context(prec=100, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 def amount(quantity: Any) -> Decimal:
-    """The number that a quantity stands for; zero for what is none.
+    """Return the number that a quantity stands for; zero for what is none.
 
     >>> amount("1500m"), amount("2Ki") == 2048
     (Decimal('1.500'), True)
@@ -25,22 +25,22 @@ def amount(quantity: Any) -> Decimal:
 
 
 def is_whole(number: Decimal) -> bool:
-    """Reports whether there is nothing behind the decimal point."""
+    """Report whether there is nothing behind the decimal point."""
     return number == number.to_integral_value()
 
 
 def total(left: Decimal, right: Decimal) -> Decimal:
-    """Returns a sum, of amounts of any size."""
+    """Return a sum, of amounts of any size."""
     return _WIDE.add(left, right)
 
 
 def quotient(left: Decimal, right: Decimal) -> float:
-    """Returns a quotient, of amounts of any size."""
+    """Return a quotient, of amounts of any size."""
     return float(_WIDE.divide(left, right))
 
 
 def int64_value(number: Decimal) -> int:
-    """Returns the amount as the server shows it in an error: rounded up, and only the lowest 64 bits of it.
+    """Return the amount as the server shows it in an error: rounded up, and only the lowest 64 bits of it.
 
     >>> int64_value(Decimal("-1.5")), int64_value(Decimal("1e999999999"))
     (-1, 0)

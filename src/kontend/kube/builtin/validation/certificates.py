@@ -37,7 +37,7 @@ _ALWAYS_TRUE: Final = ("Approved", "Denied", "Failed")
 
 
 def validate_request(obj: Json, old: Json | None = None) -> list[FieldError]:
-    """The mistakes in a certificate signing request; what the old one had already is not refused."""
+    """Return the mistakes in a certificate signing request; what the old one had already is not refused."""
     spec, before = obj.get("spec") or {}, (old or {}).get("spec") or {}
     errors: list[FieldError] = []
     problem = _request_problem(spec.get("request"))
@@ -81,7 +81,7 @@ def _request_problem(request: str | None) -> str:
 
 
 def signer_name(name: str, path: str) -> list[FieldError]:
-    """The name of a signer: a domain and a path."""
+    """Return the name of a signer: a domain and a path."""
     if not name:
         return [required(path)]
     domain, slash, rest = name.partition("/")
@@ -99,7 +99,7 @@ def signer_name(name: str, path: str) -> list[FieldError]:
 
 
 def _labels(text: str, labels: list[str], path: str, problems: list[list[str]]) -> list[FieldError]:
-    """The complaints about the first label that is wrong."""
+    """Return the complaints about the first label that is wrong."""
     for label, wrong in zip(labels, problems, strict=True):
         if wrong:
             return bad(path, text, (f"validating label {go_quote(label)}: {message}" for message in wrong))
@@ -164,7 +164,8 @@ def _check_block(block: PemBlock) -> None:
 
 
 def validate_request_update(new: Json, old: Json, subresource: str) -> list[FieldError]:
-    """The mistakes in a change: decisions are made through ``approval``, certificates issued through ``status``."""
+    """Return the mistakes in a change: decisions are made through ``approval``, certificates issued through
+    ``status``."""
     errors = validate_request(new, old)
     path = "status.conditions"
     counts = {kind: [_count(version, kind) for version in (old, new)] for kind in _ALWAYS_TRUE}

@@ -32,40 +32,40 @@ def bad(path: str, value: Any, messages: Iterable[str]) -> list[FieldError]:
 
 
 def non_negative(value: int | None, path: str) -> list[FieldError]:
-    """A number that may be zero but not less."""
+    """Return a number that may be zero but not less."""
     return [invalid(path, value, NEGATIVE)] if value is not None and value < 0 else []
 
 
 def positive(value: int | None, path: str) -> list[FieldError]:
-    """A number that must be more than zero."""
+    """Return a number that must be more than zero."""
     return [invalid(path, value or 0, NOT_POSITIVE)] if (value or 0) <= 0 else []
 
 
 def immutable(new: Any, old: Any, path: str, shown: Any = ...) -> list[FieldError]:
-    """A value that may not change; ``shown`` is how the new one appears in the message, if not as it is."""
+    """Return a value that may not change; ``shown`` is how the new one appears in the message, if not as it is."""
     unchanged = same(new or None, old or None) if isinstance(new or old, (list, dict)) else new == old
     return [] if unchanged else [invalid(path, new if shown is ... else shown, IMMUTABLE)]
 
 
 def one_of(value: str, path: str, allowed: tuple[str, ...]) -> list[FieldError]:
-    """A required value out of an enumeration."""
+    """Return a required value out of an enumeration."""
     if value in allowed:
         return []
     return [not_supported(path, value, allowed)] if value else [required(path)]
 
 
 def label_name(name: str, path: str) -> list[FieldError]:
-    """The key of a label, and whatever else has that form."""
+    """Return the key of a label, and whatever else has that form."""
     return bad(path, name, qualified_name(name))
 
 
 def labels(given: Mapping[str, str] | None, path: str) -> list[FieldError]:
-    """A map of labels, or of labels to match."""
+    """Return a map of labels, or of labels to match."""
     return validate_labels(given, path) if given else []
 
 
 def label_selector(selector: Mapping[str, Any] | None, path: str, *, any_value: bool = False) -> list[FieldError]:
-    """A label selector; ``any_value`` accepts values that no label can have."""
+    """Return a label selector; ``any_value`` accepts values that no label can have."""
     if not selector:
         return []
     errors = labels(selector.get("matchLabels"), f"{path}.matchLabels")
@@ -84,7 +84,7 @@ def _requirement(requirement: Mapping[str, Any], path: str, *, any_value: bool) 
 
 
 def selector_operator(operator: str, values: list[str], path: str) -> list[FieldError]:
-    """Reports whether there are as many values as the operator of a selector needs."""
+    """Report whether there are as many values as the operator of a selector needs."""
     if operator in ("In", "NotIn"):
         if not values:
             return [required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")]
@@ -98,7 +98,7 @@ def selector_operator(operator: str, values: list[str], path: str) -> list[Field
 
 
 def selects(selector: Mapping[str, Any] | None, given: Mapping[str, str]) -> bool:
-    """Reports whether a valid label selector matches; one that is missing matches nothing, an empty one everything."""
+    """Report whether a valid label selector matches; one that is missing matches nothing, an empty one everything."""
     if selector is None:
         return False
     if any(given.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
@@ -117,36 +117,36 @@ def selects(selector: Mapping[str, Any] | None, given: Mapping[str, str]) -> boo
 
 
 def dns_label(value: str, path: str) -> list[FieldError]:
-    """A DNS label."""
+    """Return a DNS label."""
     return bad(path, value, dns1123_label(value))
 
 
 def dns_subdomain(value: str, path: str) -> list[FieldError]:
-    """A DNS subdomain."""
+    """Return a DNS subdomain."""
     return bad(path, value, dns1123_subdomain(value))
 
 
 def port_number(value: int, path: str) -> list[FieldError]:
-    """The number of a port."""
+    """Return the number of a port."""
     return bad(path, value, name_rules.port_number(value))
 
 
 def port_number_or_name(value: int | str | None, path: str) -> list[FieldError]:
-    """A port, by number or by name."""
+    """Return a port, by number or by name."""
     if isinstance(value, str):
         return bad(path, value, name_rules.port_name(value))
     return port_number(value or 0, path)
 
 
 def int_or_percent(value: int | str | None, path: str) -> list[FieldError]:
-    """A number that is not negative, or a percentage."""
+    """Return a number that is not negative, or a percentage."""
     if isinstance(value, str):
         return bad(path, value, name_rules.percent(value))
     return non_negative(value or 0, path)
 
 
 def percent_of(value: int | str | None) -> int | None:
-    """The number before the percent sign, if that is what the value is."""
+    """Return the number before the percent sign, if that is what the value is."""
     return int(value[:-1]) if isinstance(value, str) and not name_rules.percent(value) else None
 
 
@@ -157,14 +157,14 @@ def at_most_all(value: int | str | None, path: str) -> list[FieldError]:
 
 
 def user_or_group_id(value: int | None, path: str) -> list[FieldError]:
-    """The number of a user or a group."""
+    """Return the number of a user or a group."""
     if value is None or 0 <= value <= _ID_MAX:
         return []
     return [invalid(path, value, f"must be between 0 and {_ID_MAX}, inclusive")]
 
 
 def parse_ip(text: str) -> IPv4Address | IPv6Address | None:
-    """An address as the server reads it, which is more tolerant of leading zeros than others."""
+    """Return an address as the server reads it, which is more tolerant of leading zeros than others."""
     if "%" in text:
         return None
     try:
@@ -174,7 +174,7 @@ def parse_ip(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def parse_cidr(text: str) -> IPv4Network | IPv6Network | None:
-    """A range of addresses."""
+    """Return a range of addresses."""
     address, slash, bits = text.partition("/")
     parsed = parse_ip(address)
     if parsed is None or not slash or not (bits.isascii() and bits.isdecimal()):
@@ -186,17 +186,17 @@ def parse_cidr(text: str) -> IPv4Network | IPv6Network | None:
 
 
 def valid_ip(text: str, path: str) -> list[FieldError]:
-    """An address."""
+    """Return an address."""
     return [] if parse_ip(text) is not None else [invalid(path, text, BAD_IP)]
 
 
 def valid_cidr(text: str, path: str) -> list[FieldError]:
-    """A range of addresses."""
+    """Return a range of addresses."""
     return [] if parse_cidr(text) is not None else [invalid(path, text, BAD_CIDR)]
 
 
 def strict_ip(text: str, path: str) -> list[FieldError]:
-    """An address in the only form that newer fields accept.
+    """Return an address in the only form that newer fields accept.
 
     >>> [error.detail for error in strict_ip("010.0.0.1", "ip") + strict_ip("::ffff:1.2.3.4", "ip")]
     ['must not have leading 0s', 'must not be an IPv4-mapped IPv6 address']
@@ -212,7 +212,7 @@ def strict_ip(text: str, path: str) -> list[FieldError]:
 
 
 def strict_cidr(text: str, path: str) -> list[FieldError]:
-    """A range of addresses in the only form that newer fields accept.
+    """Return a range of addresses in the only form that newer fields accept.
 
     >>> [error.detail for error in strict_cidr("10.0.0.1/8", "cidr") + strict_cidr("2001:DB8::/32", "cidr")]
     ['must not have bits set beyond the prefix length', 'must be in canonical form ("2001:db8::/32")']
@@ -231,18 +231,18 @@ def strict_cidr(text: str, path: str) -> list[FieldError]:
 
 
 def no_backsteps(value: str, path: str) -> list[FieldError]:
-    """A path that does not climb."""
+    """Return a path that does not climb."""
     return [invalid(path, value, "must not contain '..'")] if ".." in value.split("/") else []
 
 
 def descending_path(value: str, path: str) -> list[FieldError]:
-    """A relative path that does not climb."""
+    """Return a relative path that does not climb."""
     errors = [invalid(path, value, "must be a relative path")] if value.startswith("/") else []
     return errors + no_backsteps(value, path)
 
 
 def non_reserved_path(value: str, path: str) -> list[FieldError]:
-    """A relative path that does not climb and does not start with two dots."""
+    """Return a relative path that does not climb and does not start with two dots."""
     errors = descending_path(value, path)
     if value.startswith("..") and not value.startswith("../"):
         errors.append(invalid(path, value, "must not start with '..'"))
@@ -250,7 +250,7 @@ def non_reserved_path(value: str, path: str) -> list[FieldError]:
 
 
 def file_mode(value: int | None, path: str) -> list[FieldError]:
-    """The mode bits of a file."""
+    """Return the mode bits of a file."""
     return [invalid(path, value, BAD_FILE_MODE)] if value is not None and not 0 <= value <= 0o777 else []
 
 

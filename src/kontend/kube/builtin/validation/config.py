@@ -18,7 +18,7 @@ _FROZEN: Final = "field is immutable when `immutable` is set"
 
 
 def _size(encoded: str) -> int:
-    """Returns how many bytes a text in base64 stands for."""
+    """Return how many bytes a text in base64 stands for."""
     return len(encoded) * 3 // 4 - encoded.count("=", -2)
 
 
@@ -30,7 +30,7 @@ def _keys(data: Mapping[str, Any], path: str) -> list[FieldError]:
 
 
 def validate_config_map(obj: Json) -> list[FieldError]:
-    """Validates a config map."""
+    """Validate a config map."""
     data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
     errors: list[FieldError] = []
     for key in data:
@@ -51,12 +51,12 @@ def _frozen(new: Json, old: Json, fields: tuple[str, ...]) -> list[FieldError]:
 
 
 def validate_config_map_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed config map."""
+    """Validate a changed config map."""
     return _frozen(new, old, ("data", "binaryData")) + validate_config_map(new)
 
 
 def validate_secret(obj: Json) -> list[FieldError]:
-    """Validates a secret; well-known types have keys that must be there."""
+    """Validate a secret; well-known types have keys that must be there."""
     data, kind = obj.get("data") or {}, obj.get("type", "")
     errors = _keys(data, "data")
     if sum(_size(value or "") for value in data.values()) > MAX_SIZE:
@@ -98,6 +98,6 @@ def _json_key(data: Mapping[str, Any], key: str) -> list[FieldError]:
 
 
 def validate_secret_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed secret."""
+    """Validate a changed secret."""
     errors = immutable(new.get("type", ""), old.get("type", ""), "type")
     return errors + _frozen(new, old, ("data",)) + validate_secret(new)

@@ -13,7 +13,7 @@ _PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
 
 def domain_prefixed_path(value: str, path: str) -> list[FieldError]:
-    """Lists the errors of such a path."""
+    """List the errors of such a path."""
     if not value:
         return [required(path)]
     host, _, rest = value.partition("/")

@@ -23,7 +23,7 @@ _FIXED: Final = (
 
 
 def validate_event(event: Json, *, strict: bool) -> list[FieldError]:
-    """Validates an event; those written under ``events.k8s.io`` are checked more strictly."""
+    """Validate an event; those written under ``events.k8s.io`` are checked more strictly."""
     errors = _any_event(event, strict=strict)
     if not strict:
         return errors
@@ -78,7 +78,7 @@ def _series(event: Json) -> list[FieldError]:
 
 
 def validate_event_update(new: Json, old: Json, *, strict: bool) -> list[FieldError]:
-    """Validates a changed event; of those written under ``events.k8s.io`` only the series may change."""
+    """Validate a changed event; of those written under ``events.k8s.io`` only the series may change."""
     errors = _any_event(new, strict=strict)
     if not strict:
         return errors

@@ -55,7 +55,7 @@ _FIXED_LEVELS: Final[Mapping[str, Json]] = {
 
 
 def validate_flow_schema(obj: Json) -> list[FieldError]:
-    """The mistakes in a flow schema."""
+    """Return the mistakes in a flow schema."""
     name, spec = (obj.get("metadata") or {}).get("name") or "", obj.get("spec") or {}
     errors = _precedence(spec.get("matchingPrecedence") or 0, name)
     method = spec.get("distinguisherMethod")
@@ -199,7 +199,7 @@ def _bad_url_path(text: str) -> str:
 
 
 def validate_flow_status(obj: Json) -> list[FieldError]:
-    """The mistakes in the status of a flow schema or a priority level."""
+    """Return the mistakes in the status of a flow schema or a priority level."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, condition in enumerate((obj.get("status") or {}).get("conditions") or []):
@@ -213,7 +213,7 @@ def validate_flow_status(obj: Json) -> list[FieldError]:
 
 
 def validate_priority_level(obj: Json) -> list[FieldError]:
-    """The mistakes in a priority level."""
+    """Return the mistakes in a priority level."""
     metadata, spec = obj.get("metadata") or {}, obj.get("spec") or {}
     name, kind = metadata.get("name") or "", spec.get("type") or ""
     errors: list[FieldError] = []

@@ -9,7 +9,7 @@ from kontend.kube.meta.name_rules import qualified_name
 
 
 def validate_lease(obj: Json) -> list[FieldError]:
-    """Validates a lease."""
+    """Validate a lease."""
     spec = obj.get("spec") or {}
     errors: list[FieldError] = []
     duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")

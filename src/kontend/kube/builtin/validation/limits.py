@@ -46,7 +46,7 @@ def _finalizer(name: str, path: str) -> list[FieldError]:
 
 
 def validate_namespace(obj: Json) -> list[FieldError]:
-    """Validates a namespace."""
+    """Validate a namespace."""
     errors: list[FieldError] = []
     for name in (obj.get("spec") or {}).get("finalizers") or []:
         errors += _finalizer(name, "spec.finalizers")
@@ -54,7 +54,7 @@ def validate_namespace(obj: Json) -> list[FieldError]:
 
 
 def validate_namespace_finalize(obj: Json) -> list[FieldError]:
-    """Validates a change of a namespace's finalizers."""
+    """Validate a change of a namespace's finalizers."""
     errors: list[FieldError] = []
     for index, name in enumerate((obj.get("spec") or {}).get("finalizers") or []):
         errors += _finalizer(name, f"spec.finalizers[{index}]")
@@ -82,13 +82,13 @@ def _hard(amounts: Mapping[str, Any] | None, path: str) -> list[FieldError]:
 
 
 def validate_resource_quota(obj: Json) -> list[FieldError]:
-    """Validates a resource quota."""
+    """Validate a resource quota."""
     spec = obj.get("spec") or {}
     return _hard(spec.get("hard"), "spec.hard") + _scopes(spec) + _scope_selector(spec)
 
 
 def _does_not_apply(scope: str, hard: Mapping[str, Any]) -> int:
-    """Returns how many of the limited resources a scope cannot apply to."""
+    """Return how many of the limited resources a scope cannot apply to."""
     allowed = _SCOPES.get(scope)
     return 0 if allowed is None else sum(is_quota_resource(name) and name not in allowed for name in hard)
 
@@ -141,21 +141,21 @@ def _scope_selector(spec: Json) -> list[FieldError]:
 
 
 def validate_resource_quota_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed resource quota."""
+    """Validate a changed resource quota."""
     scopes, before = ((version.get("spec") or {}).get("scopes") for version in (new, old))
     errors = validate_resource_quota(new)
     return errors if set(scopes or []) == set(before or []) else [*errors, invalid("spec.scopes", scopes, IMMUTABLE)]
 
 
 def validate_resource_quota_status(obj: Json) -> list[FieldError]:
-    """Validates a changed status."""
+    """Validate a changed status."""
     status = obj.get("status") or {}
     errors = [] if (obj.get("metadata") or {}).get("resourceVersion") else [required("resourceVersion")]
     return errors + _hard(status.get("hard"), "status.hard") + _hard(status.get("used"), "status.used")
 
 
 def validate_limit_range(obj: Json) -> list[FieldError]:
-    """Validates a limit range."""
+    """Validate a limit range."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, limit in enumerate((obj.get("spec") or {}).get("limits") or []):
@@ -198,7 +198,7 @@ def _limit(limit: Json, kind: str, path: str) -> list[FieldError]:
 
 
 def _bounds(given: Mapping[str, Any], name: str, path: str) -> list[FieldError]:
-    """Validates how the limits of one resource relate to each other."""
+    """Validate how the limits of one resource relate to each other."""
     errors: list[FieldError] = []
 
     def above(first: str, second: str) -> bool:

@@ -25,7 +25,7 @@ from kontend.kube.meta.name_rules import dns1123_label, label_value
 
 
 def validate_node(obj: Json) -> list[FieldError]:
-    """Validates a node."""
+    """Validate a node."""
     spec = obj.get("spec") or {}
     # The server really says that taints are in the metadata.
     errors = _taints(spec.get("taints") or [], "metadata.taints") + _resources(obj)
@@ -71,7 +71,7 @@ def _resources(obj: Json) -> list[FieldError]:
 
 
 def validate_node_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed node."""
+    """Validate a changed node."""
     errors = _resources(new)
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     seen = []
@@ -97,7 +97,7 @@ def validate_node_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def validate_runtime_class(obj: Json) -> list[FieldError]:
-    """Validates a runtime class."""
+    """Validate a runtime class."""
     handler = obj.get("handler", "")
     errors = bad("handler", handler, dns1123_label(handler))
     overhead, scheduling = obj.get("overhead"), obj.get("scheduling")
@@ -118,5 +118,5 @@ def validate_runtime_class(obj: Json) -> list[FieldError]:
 
 
 def validate_runtime_class_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed runtime class."""
+    """Validate a changed runtime class."""
     return validate_runtime_class(new) + immutable(new.get("handler", ""), old.get("handler", ""), "handler")

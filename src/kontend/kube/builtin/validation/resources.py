@@ -26,22 +26,22 @@ NameCheck = Callable[[str, str], list[FieldError]]
 
 
 def is_native(name: str) -> bool:
-    """Reports whether Kubernetes itself defines the resource."""
+    """Report whether Kubernetes itself defines the resource."""
     return "/" not in name or "kubernetes.io/" in name
 
 
 def is_extended(name: str) -> bool:
-    """Reports whether the resource is an extended one, defined outside of Kubernetes."""
+    """Report whether the resource is an extended one, defined outside of Kubernetes."""
     return not is_native(name) and not name.startswith("requests.") and not qualified_name(f"requests.{name}")
 
 
 def may_be_overcommitted(name: str) -> bool:
-    """Reports whether a container may ask for less than its limit."""
+    """Report whether a container may ask for less than its limit."""
     return is_native(name) and not name.startswith(_HUGE_PAGES)
 
 
 def any_resource_name(name: str, path: str) -> list[FieldError]:
-    """A resource of any kind."""
+    """Return a resource of any kind."""
     errors = bad(path, name, qualified_name(name))
     known = name in _STANDARD or name.startswith((_HUGE_PAGES, f"requests.{_HUGE_PAGES}"))
     if not errors and "/" not in name and not known:
@@ -50,7 +50,7 @@ def any_resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def container_resource_name(name: str, path: str) -> list[FieldError]:
-    """A resource that containers can ask for."""
+    """Return a resource that containers can ask for."""
     errors = any_resource_name(name, path)
     if "/" not in name:
         if name not in _COMPUTE and not name.startswith(_HUGE_PAGES):
@@ -61,7 +61,7 @@ def container_resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def pod_resource_name(name: str, path: str) -> list[FieldError]:
-    """A resource that whole pods can ask for."""
+    """Return a resource that whole pods can ask for."""
     errors = any_resource_name(name, path)
     if not errors and name not in _POD_LEVEL and not name.startswith(_HUGE_PAGES):
         errors.append(not_supported(path, name, ("cpu", _HUGE_PAGES, "memory")))
@@ -69,12 +69,12 @@ def pod_resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def is_quota_resource(name: str) -> bool:
-    """Reports whether a quota knows the resource by itself."""
+    """Report whether a quota knows the resource by itself."""
     return name in _QUOTA or name.startswith((_HUGE_PAGES, f"requests.{_HUGE_PAGES}"))
 
 
 def quota_resource_name(name: str, path: str) -> list[FieldError]:
-    """A resource that a quota can limit."""
+    """Return a resource that a quota can limit."""
     errors = any_resource_name(name, path)
     if "/" not in name and not is_quota_resource(name):
         errors.append(invalid(path, name, "must be a standard resource for quota"))
@@ -82,7 +82,7 @@ def quota_resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def quantity_value(name: str, value: Any, path: str) -> list[FieldError]:
-    """An amount of a resource: not negative, and whole if the resource is counted."""
+    """Return an amount of a resource: not negative, and whole if the resource is counted."""
     number = amount(value)
     errors = [invalid(path, str(value), NEGATIVE)] if number < 0 else []
     if (name in _COUNTED or is_extended(name)) and not is_whole(number):
@@ -96,7 +96,7 @@ def resource_requirements(
     path: str,
     check_name: NameCheck = container_resource_name,
 ) -> list[FieldError]:
-    """Requests and limits; ``claims`` are the names of the pod's resource claims."""
+    """Request and limit; ``claims`` are the names of the pod's resource claims."""
     if not requirements:
         return []
     errors: list[FieldError] = []

@@ -32,7 +32,7 @@ class _Variable(NamedTuple):
 
 
 def expression_cost(expression: Expression, declaration: Declaration) -> int:
-    """The most that one evaluation may cost."""
+    """Return the most that one evaluation may cost."""
     with headroom():
         return Estimate(declaration).cost(expression.tree).most
 
@@ -61,7 +61,7 @@ class Estimate:
         return self.paths.get(id(node), ())
 
     def _declared_size(self, path: tuple[str, ...]) -> Range | None:
-        """The size that the schema gives to a path."""
+        """Return the size that the schema gives to a path."""
         if not path:
             return None
         at: Declaration | None = self.root
@@ -98,12 +98,12 @@ class Estimate:
         return None
 
     def size(self, node: Node) -> Range:
-        """Returns the largest size of a value, which may be unlimited."""
+        """Return the largest size of a value, which may be unlimited."""
         known_size = self._size(node)
         return UNKNOWN if known_size is None else known_size
 
     def item_size(self, node: Node) -> Range:
-        """Returns the largest size of an item of a list."""
+        """Return the largest size of an item of a list."""
         path = self._path(node)
         known_size = self._declared_size((*path, "@items")) if path and path[0] != "@result" else None
         return UNKNOWN if known_size is None else known_size
@@ -117,7 +117,7 @@ class Estimate:
     # Costs.
 
     def cost(self, node: Node) -> Range:
-        """Returns the cost of a node and of everything in it."""
+        """Return the cost of a node and of everything in it."""
         if isinstance(node, Literal):
             return NOTHING
         if isinstance(node, Ident):
@@ -254,7 +254,7 @@ class Estimate:
         return costs[0].plus(costs[1].union(costs[2]))
 
     def _overload(self, node: Call, kinds: tuple[Type, ...]) -> tuple[Range, Range | None]:
-        """The cost of one overload without its arguments, and the size of what it gives."""
+        """Return the cost of one overload without its arguments, and the size of what it gives."""
         known = COSTS.get(node.function)
         if known is not None:
             special = known(self, node, kinds)

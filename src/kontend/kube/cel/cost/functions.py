@@ -19,10 +19,10 @@ class Sizes(Protocol):
     """The estimated sizes of the nodes of an expression."""
 
     def size(self, node: Node) -> Range:
-        """Returns the size of a value."""
+        """Return the size of a value."""
 
     def item_size(self, node: Node) -> Range:
-        """Returns the size of an item of a list."""
+        """Return the size of an item of a list."""
 
 
 _Cost = tuple[Range, Range | None] | None

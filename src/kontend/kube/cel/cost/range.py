@@ -29,7 +29,7 @@ class Range(NamedTuple):
         return Range(min(self.least * other.least, MOST), min(self.most * other.most, MOST))
 
     def scaled(self, factor: float) -> Range:
-        """A cost from a size, rounded up."""
+        """Return a cost from a size, rounded up."""
         return Range(_scale(self.least, factor), _scale(self.most, factor))
 
     def union(self, other: Range) -> Range:

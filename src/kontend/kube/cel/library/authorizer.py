@@ -34,7 +34,7 @@ class Check:
     fields: Mapping[str, str] = field(default_factory=dict)
 
     def having(self, name: str, value: Any) -> Check:
-        """The action with one more field."""
+        """Return the action with one more field."""
         if not isinstance(value, str):
             raise NoOverload
         return replace(self, fields={**self.fields, name: value})
@@ -95,23 +95,23 @@ def _decision(value: Any) -> Decision:
 
 @register("allowed")
 def allowed(decision: Any) -> bool:
-    """Reports whether it is allowed."""
+    """Report whether it is allowed."""
     return _decision(decision).allowed
 
 
 @register("reason")
 def reason(decision: Any) -> str:
-    """The reason of a decision."""
+    """Return the reason of a decision."""
     return _decision(decision).reason
 
 
 @register("errored")
 def errored(decision: Any) -> bool:
-    """Reports whether the check failed: never here."""
+    """Report whether the check failed: never here."""
     return _decision(decision) is None
 
 
 @register("error")
 def error(decision: Any) -> str:
-    """The error of a check: none here."""
+    """Return the error of a check: none here."""
     return "" if _decision(decision) is not None else "unknown"

@@ -18,19 +18,19 @@ def _ordered(items: list[Any]) -> list[Any]:
 
 @register("isSorted")
 def is_sorted(items: list[Any]) -> bool:
-    """Reports whether no item is greater than the next."""
+    """Report whether no item is greater than the next."""
     return all(compare(left, right) <= 0 for left, right in pairwise(items))
 
 
 @register("min")
 def least(items: list[Any]) -> Any:
-    """The least item."""
+    """Return the least item."""
     return _extreme(items, "min", 1)
 
 
 @register("max")
 def greatest(items: list[Any]) -> Any:
-    """The greatest item."""
+    """Return the greatest item."""
     return _extreme(items, "max", -1)
 
 
@@ -45,7 +45,7 @@ def _extreme(items: list[Any], name: str, worse: int) -> Any:
 
 
 def sum_from(zero: Any) -> Any:
-    """The sum of a list of one type, whose zero is the sum of nothing."""
+    """Return the sum of a list of one type, whose zero is the sum of nothing."""
 
     def run(items: list[Any]) -> Any:
         total = zero
@@ -62,19 +62,19 @@ ZEROS: dict[str, Any] = {"int": 0, "uint": UInt(0), "double": 0.0, "duration": D
 
 @register("sum")
 def sum_any(items: list[Any]) -> Any:
-    """The sum of a list whose type is only known now."""
+    """Return the sum of a list whose type is only known now."""
     return sum_from(items[0])(items[1:]) if items else 0
 
 
 @register("sort")
 def sort(items: list[Any]) -> list[Any]:
-    """The items in order."""
+    """Return the items in order."""
     return _ordered(items)
 
 
 @register("@sortByAssociatedKeys")
 def sort_by_keys(items: list[Any], keys: list[Any]) -> list[Any]:
-    """The items in the order of their keys."""
+    """Return the items in the order of their keys."""
     if len({type(key) for key in keys}) > 1:
         raise EvalError("list elements must have the same type")
     pairs = list(zip(keys, items, strict=True))
@@ -85,7 +85,7 @@ def sort_by_keys(items: list[Any], keys: list[Any]) -> list[Any]:
 
 @register("slice")
 def slice_list(items: list[Any], start: int, end: int) -> list[Any]:
-    """A part of a list."""
+    """Return a part of a list."""
     if start < 0 or end < 0:
         raise EvalError(f"cannot slice({start}, {end}), negative indexes not supported")
     if start > end:
@@ -97,7 +97,7 @@ def slice_list(items: list[Any], start: int, end: int) -> list[Any]:
 
 @register("flatten")
 def flatten(items: list[Any], depth: int = 1) -> list[Any]:
-    """Lists inside a list, put in their place."""
+    """List inside a list, put in their place."""
     if depth < 0:
         raise EvalError("level must be non-negative")
     out: list[Any] = []
@@ -111,19 +111,19 @@ def flatten(items: list[Any], depth: int = 1) -> list[Any]:
 
 @register("lists.range")
 def list_range(count: int) -> list[int]:
-    """The numbers from zero."""
+    """Return the numbers from zero."""
     return list(range(count))
 
 
 @register("reverse")
 def reverse(items: list[Any]) -> list[Any]:
-    """The items backwards."""
+    """Return the items backwards."""
     return list(reversed(items))
 
 
 @register("distinct")
 def distinct(items: list[Any]) -> list[Any]:
-    """The items, each once."""
+    """Return the items, each once."""
     out: list[Any] = []
     for item in items:
         if not any(equal(item, other) for other in out):
@@ -133,25 +133,25 @@ def distinct(items: list[Any]) -> list[Any]:
 
 @register("sets.contains")
 def set_contains(items: list[Any], wanted: list[Any]) -> bool:
-    """Reports whether every wanted item is there."""
+    """Report whether every wanted item is there."""
     return all(any(equal(value, item) for item in items) for value in wanted)
 
 
 @register("sets.equivalent")
 def set_equivalent(left: list[Any], right: list[Any]) -> bool:
-    """Reports whether both lists have the same items."""
+    """Report whether both lists have the same items."""
     return set_contains(left, right) and set_contains(right, left)
 
 
 @register("sets.intersects")
 def set_intersects(left: list[Any], right: list[Any]) -> bool:
-    """Reports whether the lists have an item in common."""
+    """Report whether the lists have an item in common."""
     return any(equal(a, b) for a in left for b in right)
 
 
 @register("cel.@mapInsert")
 def map_insert(target: dict[Any, Any], key: Any, *value: Any) -> dict[Any, Any]:
-    """A map with one more entry, or with those of another map."""
+    """Return a map with one more entry, or with those of another map."""
     new = {key: value[0]} if value else dict(key)
     for name in new:
         if name in target:
@@ -167,7 +167,7 @@ FUNCTIONS["optional.none"] = lambda: NONE
 
 @register("optional.ofNonZeroValue")
 def of_non_zero(value: Any) -> Optional:
-    """An optional that is missing when the value is nothing, empty or zero."""
+    """Return an optional that is missing when the value is nothing, empty or zero."""
     if value is None or (isinstance(value, (int, float, str, bytes, list, dict)) and not value):
         return NONE
     return NONE if isinstance(value, Duration) and value.nanoseconds == 0 else Optional(value)
@@ -175,13 +175,13 @@ def of_non_zero(value: Any) -> Optional:
 
 @register("hasValue")
 def has_value(value: Any) -> bool:
-    """Reports whether there is a value."""
+    """Report whether there is a value."""
     return bool(_optional(value).present)
 
 
 @register("value")
 def value_of(value: Any) -> Any:
-    """The value."""
+    """Return the value."""
     content = _optional(value)
     if not content.present:
         raise EvalError("optional.none() dereference")
@@ -190,19 +190,19 @@ def value_of(value: Any) -> Any:
 
 @register("unwrapOpt", "optional.unwrap")
 def unwrap(items: list[Any]) -> list[Any]:
-    """The values that are there."""
+    """Return the values that are there."""
     return [item.value for item in map(_optional, items) if item.present]
 
 
 @register("first")
 def first(items: list[Any]) -> Optional:
-    """The first item, if any."""
+    """Return the first item, if any."""
     return Optional(items[0]) if items else NONE
 
 
 @register("last")
 def last(items: list[Any]) -> Optional:
-    """The last item, if any."""
+    """Return the last item, if any."""
     return Optional(items[-1]) if items else NONE
 
 

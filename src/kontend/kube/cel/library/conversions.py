@@ -94,7 +94,7 @@ def to_bool(value: Any) -> bool:
 
 @register("bytes")
 def to_bytes(value: Any) -> bytes:
-    """The UTF-8 of a text."""
+    """Return the UTF-8 of a text."""
     if type(value) is bytes:
         return value
     if type(value) is str:
@@ -104,7 +104,7 @@ def to_bytes(value: Any) -> bytes:
 
 @register("double")
 def to_double(value: Any) -> float:
-    """A number as a double."""
+    """Return a number as a double."""
     if type(value) is str:
         try:
             if value.strip() != value or "_" in value:
@@ -119,7 +119,7 @@ def to_double(value: Any) -> float:
 
 @register("int")
 def to_int(value: Any) -> int:
-    """A number, a time (its seconds) or a text as an integer."""
+    """Return a number, a time (its seconds) or a text as an integer."""
     kind = type(value)
     if kind in (int, UInt):
         return checked(int(value))
@@ -145,7 +145,7 @@ def _is_decimal(text: str) -> bool:
 
 @register("uint")
 def to_uint(value: Any) -> UInt:
-    """A number or a text as an unsigned integer."""
+    """Return a number or a text as an unsigned integer."""
     kind = type(value)
     if kind in (int, UInt):
         return unsigned(int(value))
@@ -162,7 +162,7 @@ def to_uint(value: Any) -> UInt:
 
 @register("duration")
 def to_duration(value: Any) -> Duration:
-    """A duration from a text (the checker also takes a number, for which there is no meaning)."""
+    """Return a duration from a text (the checker also takes a number, for which there is no meaning)."""
     if type(value) is Duration:
         return value
     if type(value) is str:
@@ -175,7 +175,7 @@ def to_duration(value: Any) -> Duration:
 
 @register("timestamp")
 def to_timestamp(value: Any) -> Timestamp:
-    """A time from RFC 3339, or from seconds since 1970."""
+    """Return a time from RFC 3339, or from seconds since 1970."""
     if type(value) is Timestamp:
         return value
     if type(value) is int:

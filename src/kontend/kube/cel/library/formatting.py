@@ -23,7 +23,7 @@ _CLAUSE = re.compile(r"%(?:\.([0-9]+))?(.?)", re.DOTALL)
 
 
 def quote(text: str) -> str:
-    """A text as a literal of CEL."""
+    """Return a text as a literal of CEL."""
     return '"' + "".join(_ESCAPES.get(char, char) for char in text) + '"'
 
 
@@ -48,7 +48,8 @@ CLAUSES: Final[dict[str, tuple[frozenset[str], str]]] = {
 
 
 def clauses(template: str, count: int) -> Iterator[str | tuple[str, int | None]]:
-    """The parts of a template: texts, and clauses with their precision; ``count`` values are there to fill them."""
+    """Yield the parts of a template: texts, and clauses with their precision; ``count`` values are there to fill
+    them."""
     at = used = 0
     while at < len(template):
         end = template.find("%", at)
@@ -79,7 +80,7 @@ def clauses(template: str, count: int) -> Iterator[str | tuple[str, int | None]]
 
 
 def format_string(template: Any, values: Any) -> str:
-    """A template filled with values."""
+    """Return a template filled with values."""
     if type(template) is not str or not isinstance(values, list):
         raise NoOverload
     rest = iter(values)
@@ -144,7 +145,7 @@ def _as_text(value: Any) -> str:
 
 
 def _nested(value: Any) -> str:
-    """A value inside a list or a map: written as a literal."""
+    """Return a value inside a list or a map: written as a literal."""
     if isinstance(value, list):
         return "[" + ", ".join(map(_nested, value)) + "]"
     if isinstance(value, dict):

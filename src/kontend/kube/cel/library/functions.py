@@ -41,7 +41,7 @@ _Any = TypeVar("_Any", bound=Function)
 
 
 def register(*names: str) -> Callable[[_Any], _Any]:
-    """Makes a Python function known to rules under these names."""
+    """Make a Python function known to rules under these names."""
 
     def add(function: _Any) -> _Any:
         for name in names:
@@ -55,14 +55,14 @@ def register(*names: str) -> Callable[[_Any], _Any]:
 
 
 def checked(value: int) -> int:
-    """An integer that fits into 64 bits."""
+    """Return an integer that fits into 64 bits."""
     if INT_MIN <= value <= INT_MAX:
         return value
     raise EvalError("integer overflow")
 
 
 def unsigned(value: int) -> UInt:
-    """An unsigned integer that fits into 64 bits."""
+    """Return an unsigned integer that fits into 64 bits."""
     if 0 <= value <= UINT_MAX:
         return UInt(value)
     raise EvalError("unsigned integer overflow")
@@ -75,7 +75,7 @@ def _span(nanoseconds: int) -> Duration:
 
 
 def moment(nanoseconds: int) -> Timestamp:
-    """A time between the years 1 and 9999."""
+    """Return a time between the years 1 and 9999."""
     if FIRST_SECOND <= nanoseconds // SECOND <= LAST_SECOND:
         return Timestamp(nanoseconds)
     raise EvalError("timestamp overflow")
@@ -260,7 +260,7 @@ def optional_index(container: Any, key: Any) -> Optional:
 
 
 def lookup(container: Any, key: Any) -> tuple[Any] | None:
-    """Returns the value at a key or an index in a tuple of one; an empty tuple when there is none."""
+    """Return the value at a key or an index in a tuple of one; an empty tuple when there is none."""
     if isinstance(container, dict):
         return _find_key(container, key)
     if isinstance(container, list):
@@ -274,14 +274,14 @@ def lookup(container: Any, key: Any) -> tuple[Any] | None:
 
 @register("size")
 def size(value: Any) -> int:
-    """Returns the number of characters, bytes, items or entries."""
+    """Return the number of characters, byte, item or entries."""
     if isinstance(value, (str, bytes, list, dict)):
         return len(value)
     raise NoOverload
 
 
 def show(value: Any) -> str:
-    """A value inside a message, as Go prints it."""
+    """Return a value inside a message, as Go prints it."""
     if value is None:
         return "null"
     if type(value) is bool:

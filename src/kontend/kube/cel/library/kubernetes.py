@@ -28,7 +28,7 @@ class Semver:
     prerelease: tuple[tuple[int, int, str], ...]
 
     def order(self) -> tuple[Any, ...]:
-        """The sort key of a version: a release comes after its own pre-releases."""
+        """Return the sort key of a version: a release comes after its own pre-releases."""
         return (self.numbers, not self.prerelease, self.prerelease)
 
 
@@ -92,14 +92,14 @@ def _without_zeros(part: str) -> str:
 
 @register("semver")
 def semver(text: Any, normalize: bool = False) -> Semver:
-    """A semantic version from a text."""
+    """Return a semantic version from a text."""
     need(str, text)
     return _semver(_normalized(text) if normalize else text)
 
 
 @register("isSemver")
 def is_semver(text: Any, normalize: bool = False) -> bool:
-    """Reports whether a text is a semantic version."""
+    """Report whether a text is a semantic version."""
     try:
         semver(text, normalize)
     except EvalError as error:
@@ -123,7 +123,7 @@ class QuantityValue:
 
 @register("quantity")
 def quantity(text: Any) -> QuantityValue:
-    """A quantity from a text."""
+    """Return a quantity from a text."""
     need(str, text)
     try:
         return QuantityValue(parse_quantity(text))
@@ -133,7 +133,7 @@ def quantity(text: Any) -> QuantityValue:
 
 @register("isQuantity")
 def is_quantity(text: Any) -> bool:
-    """Reports whether a text is a quantity."""
+    """Report whether a text is a quantity."""
     need(str, text)
     try:
         parse_quantity(text)
@@ -144,7 +144,7 @@ def is_quantity(text: Any) -> bool:
 
 @register("compareTo")
 def compare_to(left: Any, right: Any) -> int:
-    """The order of two quantities or two versions."""
+    """Return the order of two quantities or two versions."""
     if isinstance(left, QuantityValue) and isinstance(right, QuantityValue):
         return (left.quantity.amount > right.quantity.amount) - (left.quantity.amount < right.quantity.amount)
     if isinstance(left, Semver) and isinstance(right, Semver):
@@ -165,7 +165,7 @@ def _whole(value: Any) -> int | None:
 
 @register("asInteger")
 def as_integer(value: Any) -> int:
-    """A quantity that is a whole number."""
+    """Return a quantity that is a whole number."""
     whole = _whole(value)
     if whole is None:
         raise EvalError("cannot convert value to integer")
@@ -237,7 +237,7 @@ FUNCTIONS["format.named"] = lambda name: Optional(FormatValue(name)) if name in 
 
 @register("validate")
 def validate(form: Any, text: Any) -> Optional:
-    """Returns the errors of a text, or nothing."""
+    """Return the errors of a text, or nothing."""
     need(FormatValue, form)
     need(str, text)
     complaints = _FORMATS[form.name](text)

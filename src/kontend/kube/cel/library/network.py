@@ -44,7 +44,7 @@ def _parse_url(text: Any) -> Url:
 
 @register("url")
 def url(text: Any) -> UrlValue:
-    """A URL from a text."""
+    """Return a URL from a text."""
     try:
         return UrlValue(_parse_url(text), text)
     except UrlError as error:
@@ -53,7 +53,7 @@ def url(text: Any) -> UrlValue:
 
 @register("isURL")
 def is_url(text: Any) -> bool:
-    """Reports whether a text is a URL."""
+    """Report whether a text is a URL."""
     try:
         _parse_url(text)
     except UrlError:
@@ -152,7 +152,7 @@ def _parse_address(text: str) -> _Address:
 
 @register("ip")
 def ip(value: Any) -> IpValue:
-    """An address from a text, or the address of a network."""
+    """Return an address from a text, or the address of a network."""
     if isinstance(value, CidrValue):
         return IpValue(value.address)
     need(str, value)
@@ -161,7 +161,7 @@ def ip(value: Any) -> IpValue:
 
 @register("isIP")
 def is_ip(text: Any) -> bool:
-    """Reports whether a text is an address."""
+    """Report whether a text is an address."""
     need(str, text)
     try:
         _parse_address(text)
@@ -172,7 +172,7 @@ def is_ip(text: Any) -> bool:
 
 @register("ip.isCanonical")
 def is_canonical(text: Any) -> bool:
-    """Reports whether an address is written as it should be."""
+    """Report whether an address is written as it should be."""
     need(str, text)
     return bool(str(_parse_address(text)) == text)
 
@@ -226,7 +226,7 @@ def _parse_cidr(text: str) -> CidrValue:
 
 @register("cidr")
 def cidr(text: Any) -> CidrValue:
-    """A network from a text."""
+    """Return a network from a text."""
     need(str, text)
     try:
         return _parse_cidr(text)
@@ -236,7 +236,7 @@ def cidr(text: Any) -> CidrValue:
 
 @register("isCIDR")
 def is_cidr(text: Any) -> bool:
-    """Reports whether a text is a network."""
+    """Report whether a text is a network."""
     need(str, text)
     try:
         _parse_cidr(text)
@@ -247,7 +247,7 @@ def is_cidr(text: Any) -> bool:
 
 @register("containsIP")
 def contains_ip(network: Any, value: Any) -> bool:
-    """Reports whether an address lies in a network."""
+    """Report whether an address lies in a network."""
     need(CidrValue, network)
     address = value.address if isinstance(value, IpValue) else ip(value).address
     return bool(address.version == network.address.version and address in network.network)
@@ -255,7 +255,7 @@ def contains_ip(network: Any, value: Any) -> bool:
 
 @register("containsCIDR")
 def contains_cidr(network: Any, value: Any) -> bool:
-    """Reports whether a network lies in another."""
+    """Report whether a network lies in another."""
     need(CidrValue, network)
     other = value if isinstance(value, CidrValue) else cidr(value)
     if network.address.version != other.address.version:
@@ -265,13 +265,13 @@ def contains_cidr(network: Any, value: Any) -> bool:
 
 @register("prefixLength")
 def prefix_length(network: Any) -> int:
-    """Returns how many bits belong to the network."""
+    """Return how many bits belong to the network."""
     need(CidrValue, network)
     return int(network.bits)
 
 
 @register("masked")
 def masked(network: Any) -> CidrValue:
-    """The network with the other bits at zero."""
+    """Return the network with the other bits at zero."""
     need(CidrValue, network)
     return CidrValue(network.network.network_address, network.bits)

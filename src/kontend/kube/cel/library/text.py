@@ -19,7 +19,7 @@ def _out_of_range(position: int) -> EvalError:
 
 @register("charAt")
 def char_at(text: str, position: int) -> str:
-    """The character at a position; just behind the end it is empty."""
+    """Return the character at a position; just behind the end it is empty."""
     if not 0 <= position <= len(text):
         raise _out_of_range(position)
     return text[position : position + 1]
@@ -27,7 +27,7 @@ def char_at(text: str, position: int) -> str:
 
 @register("indexOf")
 def index_of(where: Any, what: Any, start: int = 0) -> int:
-    """Returns the position of the first occurrence in a text or a list."""
+    """Return the position of the first occurrence in a text or a list."""
     if isinstance(where, list):
         return next((position for position, item in enumerate(where) if equal(item, what)), -1)
     if type(where) is not str or type(what) is not str:
@@ -41,7 +41,7 @@ def index_of(where: Any, what: Any, start: int = 0) -> int:
 
 @register("lastIndexOf")
 def last_index_of(where: Any, what: Any, start: int | None = None) -> int:
-    """Returns the position of the last occurrence in a text or a list."""
+    """Return the position of the last occurrence in a text or a list."""
     if isinstance(where, list):
         return next((position for position in range(len(where) - 1, -1, -1) if equal(where[position], what)), -1)
     if type(where) is not str or type(what) is not str:
@@ -71,13 +71,13 @@ def upper_ascii(text: str) -> str:
 
 @register("replace")
 def replace(text: str, old: str, new: str, most: int = -1) -> str:
-    """A text with some parts exchanged."""
+    """Return a text with some parts exchanged."""
     return text.replace(old, new, most)
 
 
 @register("split")
 def split(text: str, separator: str, most: int = -1) -> list[str]:
-    """The parts between separators; an empty separator cuts between characters."""
+    """Return the parts between separators; an empty separator cuts between characters."""
     if most == 0:
         return []
     if separator:
@@ -89,7 +89,7 @@ def split(text: str, separator: str, most: int = -1) -> list[str]:
 
 @register("substring")
 def substring(text: str, start: int, end: int | None = None) -> str:
-    """A part of a text."""
+    """Return a part of a text."""
     if end is not None and start > end:
         raise EvalError(f"invalid substring range. start: {start}, end: {end}")
     for position in (start, end):
@@ -100,7 +100,7 @@ def substring(text: str, start: int, end: int | None = None) -> str:
 
 @register("trim")
 def trim(text: str) -> str:
-    """A text without white space around it."""
+    """Return a text without white space around it."""
     return text.strip(
         " \t\n\v\f\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
     )
@@ -130,35 +130,35 @@ def compiled(pattern: str) -> Regexp:
 
 @register("matches")
 def matches(text: Any, pattern: Any) -> bool:
-    """Reports whether the pattern is found anywhere in the text."""
+    """Report whether the pattern is found anywhere in the text."""
     _text(text, pattern)
     return compiled(pattern).matches(text)
 
 
 @register("contains")
 def contains(text: Any, part: Any) -> bool:
-    """Reports whether the text contains a part."""
+    """Report whether the text contains a part."""
     _text(text, part)
     return part in text
 
 
 @register("startsWith")
 def starts_with(text: Any, part: Any) -> bool:
-    """Reports whether the text begins with a part."""
+    """Report whether the text begins with a part."""
     _text(text, part)
     return bool(text.startswith(part))
 
 
 @register("endsWith")
 def ends_with(text: Any, part: Any) -> bool:
-    """Reports whether the text ends with a part."""
+    """Report whether the text ends with a part."""
     _text(text, part)
     return bool(text.endswith(part))
 
 
 @register("find")
 def find(text: Any, pattern: Any) -> str:
-    """The first match, or nothing."""
+    """Return the first match, or nothing."""
     _text(text, pattern)
     return next(iter(compiled(pattern).find_all(text, 1)), "")
 

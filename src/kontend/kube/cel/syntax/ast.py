@@ -106,7 +106,7 @@ class Comprehension(Node):
 
 
 def qualified_name(node: Node) -> str | None:
-    """The dotted name that a chain of names spells, or nothing."""
+    """Return the dotted name that a chain of names spells, or nothing."""
     if isinstance(node, Ident):
         return node.name
     if isinstance(node, Select) and not node.test:

@@ -27,7 +27,7 @@ class Stop(Exception):
 
 
 def expecting(kinds: frozenset[str] | set[str]) -> str:
-    """The tokens that were expected, as ANTLR lists them."""
+    """Return the tokens that were expected, as ANTLR lists them."""
     names = [kind if kind.isupper() or kind == "<EOF>" else f"'{kind}'" for kind in TOKEN_ORDER if kind in kinds]
     if kinds == {"<EOF>"}:
         return "<EOF>"
@@ -49,27 +49,27 @@ class Cursor:
         return self.tokens[self.index]
 
     def ahead(self) -> str:
-        """The kind of the token after the current one."""
+        """Return the kind of the token after the current one."""
         return self.tokens[min(self.index + 1, len(self.tokens) - 1)].kind
 
     def next(self) -> Token:
-        """Takes the current token."""
+        """Take the current token."""
         token = self.token
         if token.kind != "<EOF>":
             self.index += 1
         return token
 
     def error(self, message: str) -> None:
-        """Adds a syntax error at the current token."""
+        """Add a syntax error at the current token."""
         self.issues.add(self.token.at, f"Syntax error: {message}")
 
     def stop(self, message: str) -> NoReturn:
-        """Adds a syntax error and ends the parse."""
+        """Add a syntax error and end the parse."""
         self.error(message)
         raise Stop
 
     def want(self, kinds: frozenset[str] | set[str]) -> None:
-        """Makes sure that one of these tokens comes next, if need be by skipping one that should not be there."""
+        """Make sure that one of these tokens comes next, if need be by skipping one that should not be there."""
         if self.token.kind in kinds:
             return
         expected = expecting(kinds)
@@ -80,7 +80,7 @@ class Cursor:
         self.stop(f"mismatched input {self.token.shown} expecting {expected}")
 
     def match(self, kind: str, follow: frozenset[str] = AFTER_MEMBER) -> None:
-        """Takes one token, or recovers as ANTLR does when it is another one."""
+        """Take one token, or recovers as ANTLR does when it is another one."""
         if self.token.kind == kind:
             self.next()
         elif self.ahead() == kind and self.token.kind != "<EOF>":

@@ -57,7 +57,7 @@ class Token(NamedTuple):
 
 
 def escape_space(text: str) -> str:
-    """A text with line breaks and tabs made visible."""
+    """Return a text with line breaks and tabs made visible."""
     return text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
 
 
@@ -91,7 +91,7 @@ _SIMPLE: Final = {
 
 
 def unquote(text: str, *, as_bytes: bool = False) -> str | bytes:
-    """The value of a string literal, or of a bytes literal without its ``b``."""
+    """Return the value of a string literal, or of a bytes literal without its ``b``."""
     raw = text[0] in "rR"
     text = text[1:] if raw else text
     quotes = 3 if text[:3] in ('"""', "'''") and len(text) >= 6 else 1

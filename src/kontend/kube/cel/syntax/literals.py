@@ -16,7 +16,7 @@ from kontend.kube.golang.time import parse_duration, parse_time
 
 
 def check_literals(nodes: Iterable[Node], mixed: frozenset[int], issues: Issues) -> None:
-    """Notes every constant that cannot be what it is used for; lists and maps in ``mixed`` may mix types."""
+    """Note every constant that cannot be what it is used for; lists and maps in ``mixed`` may mix types."""
     for node in nodes:
         if isinstance(node, Call):
             _check_call(node, issues)
@@ -69,7 +69,7 @@ def _is(node: Node, kinds: frozenset[str]) -> bool:
 
 
 def _unprintable(node: Node) -> Node | None:
-    """Returns the part of a value that cannot be printed as text, or nothing."""
+    """Return the part of a value that cannot be printed as text, or nothing."""
     if not _is(node, CLAUSES["s"][0]):
         return node
     inner: list[Node] = []

@@ -26,7 +26,7 @@ class _Misuse(Exception):
 
 
 def function(name: str, args: list[Node], at: int, issues: Issues) -> Node:
-    """A call of a global function or macro."""
+    """Return a call of a global function or macro."""
     if name == "has" and len(args) == 1:
         tested = args[0]
         if isinstance(tested, Select) and not tested.test:
@@ -36,7 +36,7 @@ def function(name: str, args: list[Node], at: int, issues: Issues) -> Node:
 
 
 def method(name: str, target: Node, args: list[Node], at: int, issues: Issues) -> Node:
-    """A call of a method or of a macro that looks like one."""
+    """Return a call of a method or of a macro that looks like one."""
     try:
         expanded = _expand(name, target, args, at)
     except _Misuse as misuse:
@@ -46,7 +46,7 @@ def method(name: str, target: Node, args: list[Node], at: int, issues: Issues) -
 
 
 def bind(target: Node, args: list[Node], at: int, issues: Issues) -> Node:
-    """Expands ``cel.bind(name, value, result)``, which some environments have."""
+    """Expand ``cel.bind(name, value, result)``, which some environments have."""
     if len(args) != 3:
         return Call("bind", args, target, at=at)
     variable = args[0]
@@ -156,7 +156,7 @@ def _sort_by(target: Node, args: list[Node], at: int) -> Node:
 
 
 def _bind(name: str, value: Node, result: Node, at: int) -> Node:
-    """A name for a value: a fold over nothing, whose accumulator it is."""
+    """Return a name for a value: a fold over nothing, whose accumulator it is."""
     never = Literal(value=False, type=BOOL, at=at)
     nothing = ListLiteral([], at=at)
     return Comprehension("fold", nothing, "#unused", "", name, value, never, Ident(name=name, at=at), result, at=at)

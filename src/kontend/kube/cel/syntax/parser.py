@@ -39,7 +39,7 @@ _LONGEST: Final = 100_000
 
 
 def parse(source: str, *, bindings: bool = False) -> Node:
-    """The tree of an expression; raises a ``CompileError`` with all mistakes."""
+    """Return the tree of an expression; raises a ``CompileError`` with all mistakes."""
     issues = Issues(source)
     if len(source) > _LONGEST:
         issues.add_limit(f"expression code point size exceeds limit: size: {len(source)}, limit {_LONGEST}")
@@ -66,7 +66,7 @@ class _Parser(Cursor):
         self.height = 0
 
     def _grow(self, *heights: int) -> int:
-        """The height of an operator above its operands."""
+        """Return the height of an operator above its operands."""
         height = 1 + max(heights)
         if height > _DEEPEST:
             self.issues.add_limit("max recursion depth exceeded")
@@ -155,7 +155,7 @@ class _Parser(Cursor):
         return Call("!_" if token.kind == "!" else "-_", [inner], at=token.at) if count % 2 else inner
 
     def _text_from(self, first: Token) -> str:
-        """The tokens from one to the current one, with the white space between them."""
+        """Return the tokens from one to the current one, with the white space between them."""
         out, end = "", first.at
         for token in self.tokens[self.tokens.index(first) : self.index + 1]:
             gap = self.source[end : token.at]

@@ -14,7 +14,7 @@ _REQUESTER: Final = ("username", "uid", "groups", "extra")
 
 
 def any_name(name: str) -> list[str]:  # noqa: ARG001 - the signature is the contract
-    """Accepts every name."""
+    """Accept every name."""
     return []
 
 
@@ -33,12 +33,12 @@ class CertificateSigningRequests(WithOwnFieldLabels):
     rechecks_metadata = True
 
     def set_requester(self, obj: Json, user_info: Callable[[], Mapping[str, Any]]) -> None:
-        """Notes who asks; nobody can ask in the name of another."""
+        """Note who asks; nobody can ask in the name of another."""
         spec = obj.setdefault("spec", {})
         take_over(spec, {field: value for field, value in user_info().items() if value}, *_REQUESTER)
 
     def prepare_for_update(self, new: Json, old: Mapping[str, Any]) -> None:
-        """Keeps all but the metadata."""
+        """Keep all but the metadata."""
         take_over(new, old, "spec", "status")
 
     def prepare(self, subresource: str, new: Json, old: Mapping[str, Any], now: str = "") -> None:
@@ -60,15 +60,15 @@ class CertificateSigningRequests(WithOwnFieldLabels):
         new["status"] = {**status, "conditions": conditions} if conditions else status
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new request."""
+        """Validate a new request."""
         return certificates.validate_request(obj)
 
     def validate_changes(self, subresource: str, new: Json, old: Json) -> list[FieldError]:
-        """Validates a change of the request, its approval or its certificate."""
+        """Validate a change of the request, its approval or its certificate."""
         return certificates.validate_request_update(new, old, subresource)
 
     def field_labels(self, obj: Mapping[str, Any]) -> Mapping[str, str]:
-        """Returns the values of the selectable fields."""
+        """Return the values of the selectable fields."""
         return {**super().field_labels(obj), "spec.signerName": (obj.get("spec") or {}).get("signerName", "")}
 
     def canonical_field_label(self, label: str) -> str | None:
@@ -77,7 +77,7 @@ class CertificateSigningRequests(WithOwnFieldLabels):
 
 
 def _keep_decisions(conditions: list[Json], before: list[Json]) -> list[Json]:
-    """Gives approvals and denials back their old values, unless their number has changed."""
+    """Give approvals and denials back their old values, unless their number has changed."""
     kept = list(conditions)
     for kind in ("Approved", "Denied"):
         old = [condition for condition in before if condition.get("type") == kind]

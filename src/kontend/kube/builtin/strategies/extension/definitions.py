@@ -43,11 +43,11 @@ class CustomResourceDefinitions(Strategy):
         take_over(new, old, "spec")
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new definition, its name included."""
+        """Validate a new definition, its name included."""
         return crd.validate_crd(obj)
 
     def warnings(self, new: Json, old: Mapping[str, Any] | None) -> list[str]:
-        """Formats that the server does not know, and so does not check."""
+        """Format that the server does not know, and so does not check."""
         return crd.crd_warnings(new, old)
 
     def canonicalize(self, obj: Json) -> None:
@@ -57,11 +57,11 @@ class CustomResourceDefinitions(Strategy):
         status.setdefault("acceptedNames", {"plural": "", "kind": ""})
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a change of a definition."""
+        """Validate a change of a definition."""
         return crd.validate_crd_update(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a change of the status."""
+        """Validate a change of the status."""
         return validate_object_meta_update(new["metadata"], old["metadata"])
 
 

@@ -29,11 +29,11 @@ class WebhookConfigurations(Registration):
     empty_fields = (("webhooks",),)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new configuration."""
+        """Validate a new configuration."""
         return webhooks.validate_webhooks(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed configuration."""
+        """Validate a changed configuration."""
         return webhooks.validate_webhooks(new, old)
 
 
@@ -43,7 +43,7 @@ class ValidatingAdmissionPolicyBindings(Registration):
     generation_fields = ("spec",)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a binding."""
+        """Validate a binding."""
         return policies.validate_policy_binding(obj)
 
 
@@ -54,15 +54,15 @@ class ValidatingAdmissionPolicies(Registration, WithSpecAndStatus):
     reset_fields: ClassVar = {"": STATUS, "status": (("metadata",), ("spec",))}
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new policy."""
+        """Validate a new policy."""
         return policies.validate_policy(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed policy."""
+        """Validate a changed policy."""
         return policies.validate_policy(new, old)
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """Validates a changed status."""
+        """Validate a changed status."""
         return policies.validate_policy_status(new)
 
 
@@ -72,11 +72,11 @@ class MutatingAdmissionPolicies(Registration):
     generation_fields = ("spec",)
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a new policy."""
+        """Validate a new policy."""
         return mutating_policies.validate_mutating_policy(obj)
 
     def validate_update(self, new: Json, old: Json) -> list[FieldError]:
-        """Validates a changed policy."""
+        """Validate a changed policy."""
         return mutating_policies.validate_mutating_policy(new, old)
 
 
@@ -84,7 +84,7 @@ class MutatingAdmissionPolicyBindings(ValidatingAdmissionPolicyBindings):
     """Bindings of mutating admission policies."""
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a binding."""
+        """Validate a binding."""
         return mutating_policies.validate_mutating_binding(obj)
 
 
@@ -97,14 +97,14 @@ class FlowControl(WithSpecAndStatus):
     rechecks_metadata_update = False
 
     def prepare_for_status_update(self, new: Json, old: Mapping[str, Any], now: str = "") -> None:
-        """Keeps everything but the status and the managed fields."""
+        """Keep everything but the status and the managed fields."""
         super().prepare_for_status_update(new, old, now)
         managed = metadata_of(new).get("managedFields")
         new["metadata"] = dict(old.get("metadata") or {})
         take_over(new["metadata"], {} if managed is None else {"managedFields": managed}, "managedFields")
 
     def validate_status_update(self, new: Json, old: Json) -> list[FieldError]:  # noqa: ARG002
-        """Validates a changed status."""
+        """Validate a changed status."""
         return flow_control.validate_flow_status(new)
 
 
@@ -112,7 +112,7 @@ class FlowSchemas(FlowControl):
     """Flow schemas."""
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a flow schema."""
+        """Validate a flow schema."""
         return flow_control.validate_flow_schema(obj)
 
 
@@ -120,7 +120,7 @@ class PriorityLevels(FlowControl):
     """Priority levels."""
 
     def validate(self, obj: Json) -> list[FieldError]:
-        """Validates a priority level."""
+        """Validate a priority level."""
         return flow_control.validate_priority_level(obj)
 
 

@@ -18,7 +18,7 @@ _PATCHES: Final = {"JSONPatch": "jsonPatch", "ApplyConfiguration": "applyConfigu
 
 
 def validate_mutating_policy(obj: Json, old: Json | None = None) -> list[FieldError]:
-    """Validates a mutating admission policy; ``old`` is the one it replaces.
+    """Validate a mutating admission policy; ``old`` is the one it replaces.
 
     Expressions that make objects are parsed, but their types are not checked: those types are the objects' own.
     """
@@ -72,7 +72,7 @@ def _expression(source: str, path: str) -> list[FieldError]:
 
 
 def validate_mutating_binding(obj: Json) -> list[FieldError]:
-    """Validates the binding of a mutating admission policy."""
+    """Validate the binding of a mutating admission policy."""
     spec = obj.get("spec") or {}
     rules = (spec.get("matchResources") or {}).get("resourceRules") or []
     return binding_target(spec) + _mutates(rules, "spec.matchResources")

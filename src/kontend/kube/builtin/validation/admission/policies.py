@@ -48,7 +48,7 @@ RuleCheck = Callable[[Sequence[Json], str], list[FieldError]]
 
 
 def validate_policy(obj: Json, old: Json | None = None) -> list[FieldError]:
-    """The mistakes in a validating admission policy; ``old`` is the one it replaces."""
+    """Return the mistakes in a validating admission policy; ``old`` is the one it replaces."""
     spec = obj.get("spec") or {}
     errors, variables = policy_head(spec, None if old is None else old.get("spec") or {})
     return errors + _expressions(obj, spec, spec.get("paramKind") is not None, variables)
@@ -57,7 +57,7 @@ def validate_policy(obj: Json, old: Json | None = None) -> list[FieldError]:
 def policy_head(
     spec: Json, before: Json | None, after_rules: RuleCheck | None = None
 ) -> tuple[list[FieldError], dict[str, Type] | None]:
-    """The mistakes in what both kinds of policies begin with, and the types of the variables."""
+    """Return the mistakes in what both kinds of policies begin with, and the types of the variables."""
     errors = one_of(spec.get("failurePolicy") or "", "spec.failurePolicy", FAILURE_POLICIES)
     kind = spec.get("paramKind")
     params = kind is not None
@@ -81,7 +81,7 @@ def policy_head(
 
 
 def _variables(variables: Sequence[Json], params: bool) -> tuple[dict[str, Type] | None, list[FieldError]]:
-    """The types of the variables, each of which sees the ones before it."""
+    """Return the types of the variables, each of which sees the ones before it."""
     if not variables:
         return None, []
     known: dict[str, Type] = {}
@@ -195,7 +195,7 @@ def _param_kind(kind: Json, path: str) -> list[FieldError]:
 
 
 def match_resources(matcher: Json | None, path: str) -> list[FieldError]:
-    """The requests that a policy or a binding is about."""
+    """Return the requests that a policy or a binding is about."""
     if matcher is None:
         return []
     errors = one_of(matcher.get("matchPolicy") or "", f"{path}.matchPolicy", MATCH_POLICIES)
@@ -209,7 +209,7 @@ def match_resources(matcher: Json | None, path: str) -> list[FieldError]:
 
 
 def validate_policy_status(obj: Json) -> list[FieldError]:
-    """The mistakes in the status of a policy."""
+    """Return the mistakes in the status of a policy."""
     status = obj.get("status") or {}
     errors: list[FieldError] = []
     for index, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or []):
@@ -228,13 +228,13 @@ def validate_policy_status(obj: Json) -> list[FieldError]:
 
 
 def validate_policy_binding(obj: Json) -> list[FieldError]:
-    """The mistakes in the binding of a validating admission policy."""
+    """Return the mistakes in the binding of a validating admission policy."""
     spec = obj.get("spec") or {}
     return binding_target(spec) + _actions(spec.get("validationActions") or [], "spec.validationActions")
 
 
 def binding_target(spec: Json) -> list[FieldError]:
-    """The mistakes in what both kinds of bindings bind: a policy, its parameters and requests."""
+    """Return the mistakes in what both kinds of bindings bind: a policy, its parameters and requests."""
     name = spec.get("policyName") or ""
     errors = bad("spec.policyName", name, dns1123_subdomain(name)) if name else [required("spec.policyName")]
     errors += _param_ref(spec.get("paramRef"), "spec.paramRef")

@@ -23,12 +23,12 @@ _MOST_CONDITIONS: Final = 64
 
 
 def choice(value: str | None, path: str, allowed: Sequence[str]) -> list[FieldError]:
-    """An optional value out of an enumeration."""
+    """Return an optional value out of an enumeration."""
     return [] if value is None or value in allowed else [not_supported(path, value, allowed)]
 
 
 def rule_with_operations(rule: Json, path: str) -> list[FieldError]:
-    """The requests that a webhook or a policy wants to see."""
+    """Return the requests that a webhook or a policy wants to see."""
     operations = rule.get("operations") or []
     errors = [] if operations else [required(f"{path}.operations")]
     if len(operations) > 1 and "*" in operations:
@@ -82,7 +82,7 @@ def _resources(resources: list[str], path: str) -> list[FieldError]:
 
 
 def named_rule(rule: Json, path: str) -> list[FieldError]:
-    """A rule of a policy, which may name single objects."""
+    """Return a rule of a policy, which may name single objects."""
     errors: list[FieldError] = []
     names = rule.get("resourceNames") or []
     for index, name in enumerate(names):
@@ -116,7 +116,8 @@ def match_conditions(conditions: Sequence[Json], path: str, *, params: bool) -> 
 def expression_errors(
     source: str, path: str, environment: Environment, results: Sequence[Type], shown: str | None = None
 ) -> list[FieldError]:
-    """The mistakes of an expression that must evaluate to one of some types; ``shown`` replaces it in the message."""
+    """Return the mistakes of an expression that must evaluate to one of some types; ``shown`` replaces it in the
+    message."""
     try:
         evaluated = result_type(source, environment)
     except CompileError as error:

@@ -36,7 +36,7 @@ class _Strictness:
 
 
 def validate_webhooks(obj: Json, old: Json | None = None) -> list[FieldError]:
-    """The mistakes in a webhook configuration; ``old`` is the one it replaces."""
+    """Return the mistakes in a webhook configuration; ``old`` is the one it replaces."""
     hooks = obj.get("webhooks") or []
     strictness = _Strictness() if old is None else _update_strictness(hooks, old.get("webhooks") or [])
     errors: list[FieldError] = []

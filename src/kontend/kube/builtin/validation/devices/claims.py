@@ -45,19 +45,19 @@ _Names = Mapping[str, frozenset[str]]
 
 
 def validate_claim(obj: Json) -> list[FieldError]:
-    """Validates a new claim."""
+    """Validate a new claim."""
     return claim_spec(obj.get("spec") or {}, "spec")
 
 
 def validate_claim_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed claim: its spec stays."""
+    """Validate a changed claim: its spec stays."""
     if same(new.get("spec"), old.get("spec")):
         return []
     return [invalid("spec", shown_as("ResourceClaimSpec", new.get("spec") or {}), IMMUTABLE)]
 
 
 def validate_template(obj: Json) -> list[FieldError]:
-    """Validates a template of claims."""
+    """Validate a template of claims."""
     spec = obj.get("spec") or {}
     metadata = spec.get("metadata") or {}
     errors: list[FieldError] = []
@@ -68,7 +68,7 @@ def validate_template(obj: Json) -> list[FieldError]:
 
 
 def validate_template_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed template: its spec stays."""
+    """Validate a changed template: its spec stays."""
     errors = validate_template(new)
     if not same(new.get("spec"), old.get("spec")):
         errors.append(invalid("spec", shown_as("ResourceClaimTemplateSpec", new.get("spec") or {}), IMMUTABLE))
@@ -76,7 +76,7 @@ def validate_template_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def claim_spec(spec: Json, path: str) -> list[FieldError]:
-    """Validates what a claim asks for."""
+    """Validate what a claim asks for."""
     devices, where = spec.get("devices") or {}, f"{path}.devices"
     names = _request_names(devices)
 
@@ -161,7 +161,7 @@ def _request_ref(name: str, path: str, names: _Names) -> list[FieldError]:
 
 
 def validate_claim_status(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed status of a claim."""
+    """Validate a changed status of a claim."""
     status, before = new.get("status") or {}, old.get("status") or {}
     names = _request_names((new.get("spec") or {}).get("devices") or {})
     consumers, allocation = status.get("reservedFor") or [], status.get("allocation")

@@ -41,7 +41,7 @@ Check = Callable[[Any, str], list[FieldError]]
 
 
 def bounded(items: Sequence[Any], path: str, most: int, check: Check) -> list[FieldError]:
-    """A list that is not too long, with each item in order."""
+    """Return a list that is not too long, with each item in order."""
     if 0 <= most < len(items):
         return [too_many(path, len(items), most)]
     return [error for index, item in enumerate(items) for error in check(item, f"{path}[{index}]")]
@@ -50,7 +50,7 @@ def bounded(items: Sequence[Any], path: str, most: int, check: Check) -> list[Fi
 def unique(
     items: Sequence[Any], path: str, most: int, check: Check, key: Callable[[Any], Hashable] = lambda item: str(item)
 ) -> list[FieldError]:
-    """The same, with no item twice."""
+    """Return the same, with no item twice."""
     if 0 <= most < len(items):
         return [too_many(path, len(items), most)]
     errors = bounded(items, path, most, check)
@@ -103,12 +103,12 @@ def raw_object(value: Any, path: str, longest: int) -> list[FieldError]:
 
 
 def device_class_name(name: str, path: str) -> list[FieldError]:
-    """The name of a class that must be given."""
+    """Return the name of a class that must be given."""
     return dns_subdomain(name, path) if name else [required(path)]
 
 
 def pool_name(name: str, path: str) -> list[FieldError]:
-    """The name of a pool: subdomains with slashes between them."""
+    """Return the name of a pool: subdomains with slashes between them."""
     if not name:
         return [required(path)]
     errors = [too_long(path, _LONGEST_POOL)] if len(name.encode()) > _LONGEST_POOL else []
@@ -116,7 +116,7 @@ def pool_name(name: str, path: str) -> list[FieldError]:
 
 
 def qualified_name(name: str, path: str) -> list[FieldError]:
-    """The name of an attribute or a capacity, with or without the domain of a driver before it."""
+    """Return the name of an attribute or a capacity, with or without the domain of a driver before it."""
     parts = name.split("/")
     if len(parts) == 1:
         return _identifier(name, path)
@@ -130,7 +130,7 @@ def qualified_name(name: str, path: str) -> list[FieldError]:
 
 
 def full_name(name: str, path: str) -> list[FieldError]:
-    """The name of an attribute with its domain."""
+    """Return the name of an attribute with its domain."""
     errors = qualified_name(name, path)
     if "/" not in name:
         why = "a fully qualified name must be a domain and a name separated by a slash"
@@ -144,5 +144,5 @@ def _identifier(text: str, path: str) -> list[FieldError]:
 
 
 def device_name(name: str, path: str) -> list[FieldError]:
-    """The name of a device."""
+    """Return the name of a device."""
     return dns_label(name, path)

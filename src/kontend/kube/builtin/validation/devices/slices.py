@@ -36,14 +36,14 @@ _VERSION: Final = re.compile(
 
 
 def validate_device_class(obj: Json) -> list[FieldError]:
-    """Validates a class of devices."""
+    """Validate a class of devices."""
     spec = obj.get("spec") or {}
     errors = selectors(spec.get("selectors") or [], "spec.selectors")
     return errors + bounded(spec.get("config") or [], "spec.config", MOST_CONFIGS, configuration)
 
 
 def validate_slice(obj: Json, old: Json | None = None) -> list[FieldError]:
-    """Validates a slice; ``old`` is the one it replaces."""
+    """Validate a slice; ``old`` is the one it replaces."""
     spec = obj.get("spec") or {}
     pool = spec.get("pool") or {}
     errors = csi_driver_name(spec.get("driver") or "", "spec.driver")

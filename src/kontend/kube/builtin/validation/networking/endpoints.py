@@ -26,7 +26,7 @@ _ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
 
 
 def endpoint_ip(address: str, path: str) -> list[FieldError]:
-    """An address that traffic can be sent to."""
+    """Return an address that traffic can be sent to."""
     parsed = parse_ip(address)
     if parsed is None:
         return [invalid(path, address, "must be a valid IP address")]
@@ -43,7 +43,7 @@ def endpoint_ip(address: str, path: str) -> list[FieldError]:
 
 
 def validate_endpoints(obj: Json) -> list[FieldError]:
-    """Validates endpoints."""
+    """Validate endpoints."""
     errors: list[FieldError] = []
     for index, subset in enumerate(obj.get("subsets") or []):
         where, ports = f"subsets[{index}]", subset.get("ports") or []
@@ -58,7 +58,7 @@ def validate_endpoints(obj: Json) -> list[FieldError]:
 
 
 def validate_endpoints_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates changed endpoints; what was wrong before may stay."""
+    """Validate changed endpoints; what was wrong before may stay."""
     return [] if new.get("subsets") == old.get("subsets") else validate_endpoints(new)
 
 
@@ -85,12 +85,12 @@ def _port(port: Mapping[str, Any], path: str, *, name_required: bool) -> list[Fi
 
 
 def validate_endpoint_slice(obj: Json) -> list[FieldError]:
-    """Validates an endpoint slice."""
+    """Validate an endpoint slice."""
     return _type_and_ports(obj) + _endpoints(obj)
 
 
 def validate_endpoint_slice_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed endpoint slice; what was wrong with the endpoints before may stay."""
+    """Validate a changed endpoint slice; what was wrong with the endpoints before may stay."""
     errors = _type_and_ports(new)
     if not same(new.get("endpoints"), old.get("endpoints")):
         errors += _endpoints(new)

@@ -30,7 +30,7 @@ def _host(name: str, path: str) -> list[FieldError]:
 
 
 def validate_ingress(obj: Json) -> list[FieldError]:
-    """Validates a new ingress."""
+    """Validate a new ingress."""
     errors = _spec(obj.get("spec") or {})
     annotation = ((obj.get("metadata") or {}).get("annotations") or {}).get(CLASS_ANNOTATION)
     name = (obj.get("spec") or {}).get("ingressClassName")
@@ -41,7 +41,7 @@ def validate_ingress(obj: Json) -> list[FieldError]:
 
 
 def validate_ingress_update(new: Json, old: Json) -> list[FieldError]:  # noqa: ARG001
-    """Validates a changed ingress."""
+    """Validate a changed ingress."""
     return _spec(new.get("spec") or {})
 
 
@@ -130,7 +130,7 @@ def _reference(reference: Mapping[str, Any], path: str) -> list[FieldError]:
 
 
 def validate_ingress_status(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed status."""
+    """Validate a changed status."""
     given, before = (
         ((version.get("status") or {}).get("loadBalancer") or {}).get("ingress") or [] for version in (new, old)
     )
@@ -145,7 +145,7 @@ def validate_ingress_status(new: Json, old: Json) -> list[FieldError]:
 
 
 def validate_ingress_class(obj: Json) -> list[FieldError]:
-    """Validates an ingress class."""
+    """Validate an ingress class."""
     spec = obj.get("spec") or {}
     controller, parameters = spec.get("controller", ""), spec.get("parameters")
     errors = [too_long("spec.controller", 250)] if len(controller) > 250 else []
@@ -170,6 +170,6 @@ def _parameters(parameters: Json, path: str) -> list[FieldError]:
 
 
 def validate_ingress_class_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed ingress class."""
+    """Validate a changed ingress class."""
     controller, before = ((version.get("spec") or {}).get("controller", "") for version in (new, old))
     return immutable(controller, before, "spec.controller") + validate_ingress_class(new)

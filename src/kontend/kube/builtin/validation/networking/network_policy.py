@@ -13,7 +13,7 @@ _TYPES: Final = ("Ingress", "Egress")
 
 
 def validate_network_policy(obj: Json) -> list[FieldError]:
-    """Validates a network policy."""
+    """Validate a network policy."""
     spec = obj.get("spec") or {}
     errors = label_selector(spec.get("podSelector"), "spec.podSelector")
     for direction, peers in (("ingress", "from"), ("egress", "to")):

@@ -39,7 +39,7 @@ _DAY: Final = 86400
 
 
 def validate_service(service: Json, old: Json | None = None) -> list[FieldError]:
-    """Validates a service."""
+    """Validate a service."""
     spec, before = service.get("spec") or {}, (old or {}).get("spec") or {}
     ports: list[Json] = spec.get("ports") or []
     kind = spec.get("type", "")
@@ -122,7 +122,7 @@ def _session_affinity(spec: Json) -> list[FieldError]:
 
 
 def validate_cluster_ips(spec: Json, known: Sequence[str] = ()) -> list[FieldError]:
-    """Validates the addresses of a service and their families; ``known`` ones may stay."""
+    """Validate the addresses of a service and their families; ``known`` ones may stay."""
     errors: list[FieldError] = []
     one, several = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
     families, policy = spec.get("ipFamilies") or [], spec.get("ipFamilyPolicy")
@@ -250,7 +250,7 @@ def _traffic(spec: Json) -> list[FieldError]:
 
 
 def validate_service_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed service."""
+    """Validate a changed service."""
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     errors: list[FieldError] = []
     if "ExternalName" not in (spec.get("type"), before.get("type")):
@@ -304,7 +304,7 @@ def _families_update(spec: Json, old: Json) -> list[FieldError]:
 
 
 def validate_service_status_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed status."""
+    """Validate a changed status."""
     given, before = (_ingress(version) for version in (new, old))
     path = "status.loadBalancer.ingress"
     if (new.get("spec") or {}).get("type") != "LoadBalancer":
@@ -327,7 +327,7 @@ def validate_service_status_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def load_balancer_hostname(name: str, path: str) -> list[FieldError]:
-    """The name of a load balancer."""
+    """Return the name of a load balancer."""
     if not name:
         return []
     errors = dns_subdomain(name, path)

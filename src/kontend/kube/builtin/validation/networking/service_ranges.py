@@ -14,7 +14,7 @@ _ONE_OF_EACH = "may specify no more than one IP for each IP family, i.e 192.168.
 
 
 def ip_address_name(name: str) -> list[str]:
-    """The rule of names of IPAddresses: an address in canonical form.
+    """Return the rule of names of IPAddresses: an address in canonical form.
 
     >>> ip_address_name("10.0.0.1"), ip_address_name("2001:DB8::1")
     ([], ['must be in canonical form ("2001:db8::1")'])
@@ -23,7 +23,7 @@ def ip_address_name(name: str) -> list[str]:
 
 
 def validate_ip_address(obj: Json) -> list[FieldError]:
-    """Validates an IPAddress."""
+    """Validate an IPAddress."""
     reference: Mapping[str, Any] | None = (obj.get("spec") or {}).get("parentRef")
     if reference is None:
         return [required("spec.parentRef")]
@@ -38,13 +38,13 @@ def validate_ip_address(obj: Json) -> list[FieldError]:
 
 
 def validate_ip_address_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a change of an IPAddress, whose parent must stay."""
+    """Validate a change of an IPAddress, whose parent must stay."""
     now, before = ((version.get("spec") or {}).get("parentRef") for version in (new, old))
     return validate_ip_address(new) + immutable(now, before, "spec.parentRef", _internal_reference(now))
 
 
 def _internal_reference(reference: Mapping[str, Any] | None) -> Any:
-    """A reference as the server's internal type shows it."""
+    """Return a reference as the server's internal type shows it."""
     if reference is None:
         return None
     fields = {name.capitalize(): reference.get(name) or "" for name in ("group", "resource", "namespace", "name")}
@@ -52,7 +52,7 @@ def _internal_reference(reference: Mapping[str, Any] | None) -> Any:
 
 
 def validate_service_cidr(obj: Json) -> list[FieldError]:
-    """Validates a ServiceCIDR."""
+    """Validate a ServiceCIDR."""
     ranges = _ranges(obj)
     path = "spec.cidrs"
     if not ranges:
@@ -67,7 +67,7 @@ def validate_service_cidr(obj: Json) -> list[FieldError]:
 
 
 def validate_service_cidr_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a change of a ServiceCIDR, which may only get a second range."""
+    """Validate a change of a ServiceCIDR, which may only get a second range."""
     now, before = _ranges(new), _ranges(old)
     if len(now) == len(before):
         pairs = enumerate(zip(now, before, strict=True))

@@ -52,7 +52,7 @@ class Surroundings:
 
 
 def regular_containers(containers: list[Json], pod: Surroundings, path: str) -> list[FieldError]:
-    """The containers that run together; there must be one."""
+    """Return the containers that run together; there must be one."""
     if not containers:
         return [required(path)]
     errors: list[FieldError] = []
@@ -71,7 +71,7 @@ def regular_containers(containers: list[Json], pod: Surroundings, path: str) -> 
 
 
 def init_containers(containers: list[Json], names: set[str], pod: Surroundings, path: str) -> list[FieldError]:
-    """The containers that run before the regular ones, whose ``names`` they may not use."""
+    """Return the containers that run before the regular ones, whose ``names`` they may not use."""
     errors: list[FieldError] = []
     names = set(names)
     for index, container in enumerate(containers):
@@ -100,7 +100,7 @@ def init_containers(containers: list[Json], names: set[str], pod: Surroundings, 
 
 
 def ephemeral_containers(containers: list[Json], names: set[str], pod: Surroundings, path: str) -> list[FieldError]:
-    """The containers that are put into a running pod to look at it; ``names`` are those of all others."""
+    """Return the containers that are put into a running pod to look at it; ``names`` are those of all others."""
     errors: list[FieldError] = []
     seen = set(names)
     for index, container in enumerate(containers):
@@ -124,7 +124,7 @@ def ephemeral_containers(containers: list[Json], names: set[str], pod: Surroundi
 
 
 def image_of_pod(container: Json, path: str) -> list[FieldError]:
-    """Validates the image of a pod, where pods are stricter than pod templates."""
+    """Validate the image of a pod, where pods are stricter than pod templates."""
     image = container.get("image", "")
     if image == image.strip():
         return []

@@ -46,12 +46,12 @@ _DIVISOR_WORDS: Final = {
 
 
 def variable_name(name: str, path: str) -> list[FieldError]:
-    """The name of an environment variable."""
+    """Return the name of an environment variable."""
     return bad(path, name, env_var_name(name))
 
 
 def environment(variables: list[Json] | None, path: str) -> list[FieldError]:
-    """The variables of a container."""
+    """Return the variables of a container."""
     errors: list[FieldError] = []
     for index, variable in enumerate(variables or []):
         where = f"{path}[{index}]"
@@ -103,7 +103,7 @@ def _file_key(reference: Mapping[str, Any], path: str) -> list[FieldError]:
 
 
 def field_reference(reference: Mapping[str, Any], allowed: tuple[str, ...], path: str) -> list[FieldError]:
-    """A reference to a field of the pod."""
+    """Return a reference to a field of the pod."""
     version, field = reference.get("apiVersion", ""), reference.get("fieldPath", "")
     if not version:
         return [required(f"{path}.apiVersion")]
@@ -127,7 +127,7 @@ def field_reference(reference: Mapping[str, Any], allowed: tuple[str, ...], path
 
 
 def resource_reference(reference: Mapping[str, Any], path: str, *, in_volume: bool) -> list[FieldError]:
-    """A reference to a request or limit of a container."""
+    """Return a reference to a request or limit of a container."""
     resource = reference.get("resource", "")
     errors: list[FieldError] = []
     if in_volume and not reference.get("containerName"):

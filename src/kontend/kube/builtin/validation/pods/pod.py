@@ -49,7 +49,7 @@ _NO_CLAIMS: Final[frozenset[str]] = frozenset()
 
 
 def validate_pod(pod: Json) -> list[FieldError]:
-    """Validates a new pod."""
+    """Validate a new pod."""
     spec = pod.get("spec") or {}
     errors = validate_pod_metadata_and_spec(pod)
     if spec.get("ephemeralContainers"):
@@ -60,7 +60,7 @@ def validate_pod(pod: Json) -> list[FieldError]:
 
 
 def validate_pod_metadata_and_spec(pod: Json) -> list[FieldError]:
-    """Validates any pod, apart from its name and labels."""
+    """Validate any pod, apart from its name and labels."""
     metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     errors = pod_annotations(metadata.get("annotations") or {}, spec, "metadata.annotations")
     errors += validate_pod_spec(spec, "spec", pod_name=metadata.get("name", ""), in_pod=True)
@@ -107,7 +107,7 @@ def _seccomp_profile(profile: str, path: str) -> list[FieldError]:
 
 
 def validate_pod_spec(spec: Json, path: str, *, pod_name: str = "", in_pod: bool = False) -> list[FieldError]:
-    """Validates the spec of a pod or of a pod template."""
+    """Validate the spec of a pod or of a pod template."""
     grace_period = spec.get("terminationGracePeriodSeconds")
     errors = [] if grace_period is not None else [required(f"{path}.terminationGracePeriodSeconds")]
     good_volumes, volume_errors = volumes(spec.get("volumes") or [], pod_name, f"{path}.volumes", in_pod=in_pod)

@@ -10,7 +10,7 @@ from kontend.kube.meta.object_meta import validate_annotations
 
 
 def validate_pod_template(template: Json, path: str) -> list[FieldError]:
-    """Validates a pod template."""
+    """Validate a pod template."""
     spec = template.get("spec") or {}
     errors = template_metadata(template, path) + validate_pod_spec(spec, f"{path}.spec")
     if spec.get("ephemeralContainers"):
@@ -20,7 +20,7 @@ def validate_pod_template(template: Json, path: str) -> list[FieldError]:
 
 
 def template_metadata(template: Json, path: str) -> list[FieldError]:
-    """Lists the errors in the metadata of a pod template."""
+    """List the errors in the metadata of a pod template."""
     metadata = template.get("metadata") or {}
     errors = labels(metadata.get("labels"), f"{path}.labels")
     annotations = metadata.get("annotations") or {}
@@ -30,5 +30,5 @@ def template_metadata(template: Json, path: str) -> list[FieldError]:
 
 
 def validate_pod_template_object(obj: Json) -> list[FieldError]:
-    """Validates an object of the kind PodTemplate."""
+    """Validate an object of the kind PodTemplate."""
     return validate_pod_template(obj.get("template") or {}, "template")

@@ -25,7 +25,7 @@ _NOWHERE: Final = "[]"
 
 
 def validate_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a change through the main resource."""
+    """Validate a change through the main resource."""
     errors = validate_pod_metadata_and_spec(new)
     errors += _annotations(new, old)
     spec, before = new.get("spec") or {}, old.get("spec") or {}
@@ -107,7 +107,7 @@ def _only_deleted_gates(new: list[Json], old: list[Json]) -> list[FieldError]:
 
 
 def _without_updatable(spec: Json, old: Mapping[str, Any]) -> Json:
-    """The new spec with the old values of all that may change."""
+    """Return the new spec with the old values of all that may change."""
     munged = dict(spec)
     for field in ("containers", "initContainers"):
         if spec.get(field):
@@ -125,7 +125,7 @@ def _without_updatable(spec: Json, old: Mapping[str, Any]) -> Json:
 
 
 def _undo_scheduling_of_gated(munged: Json, old: Mapping[str, Any]) -> list[FieldError]:
-    """A pod that is not scheduled yet may be bound to fewer nodes."""
+    """Return a pod that is not scheduled yet may be bound to fewer nodes."""
     errors = []
     selector, before = munged.get("nodeSelector") or {}, old.get("nodeSelector") or {}
     if any(selector.get(key) != value for key, value in before.items()):
@@ -169,7 +169,7 @@ def _node_affinity(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Field
 
 
 def validate_status_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a change of the status."""
+    """Validate a change of the status."""
     errors = _annotations(new, old)
     spec, before_spec = new.get("spec") or {}, old.get("spec") or {}
     status, before = new.get("status") or {}, old.get("status") or {}

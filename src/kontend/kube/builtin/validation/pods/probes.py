@@ -14,7 +14,7 @@ _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 
 
 def probes(container: Mapping[str, Any], grace_period: int | None, path: str) -> list[FieldError]:
-    """The three probes of a container."""
+    """Return the three probes of a container."""
     errors: list[FieldError] = []
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
         probe = container.get(name)
@@ -43,7 +43,7 @@ def _probe(probe: Json, grace_period: int | None, path: str) -> list[FieldError]
 
 
 def lifecycle(hooks: Mapping[str, Any] | None, grace_period: int | None, path: str, os: str) -> list[FieldError]:
-    """Validates the hooks after a container starts and before it stops."""
+    """Validate the hooks after a container starts and before it stops."""
     errors: list[FieldError] = []
     for name in ("postStart", "preStop"):
         if hooks and hooks.get(name) is not None:
@@ -54,7 +54,7 @@ def lifecycle(hooks: Mapping[str, Any] | None, grace_period: int | None, path: s
 
 
 def handler(given: Mapping[str, Any], grace_period: int | None, path: str) -> list[FieldError]:
-    """Validates a handler, which has exactly one action."""
+    """Validate a handler, which has exactly one action."""
     names = [name for name in _HANDLERS if given.get(name) is not None]
     if not names:
         return [required(path, "must specify a handler type")]

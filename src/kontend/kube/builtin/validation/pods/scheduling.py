@@ -54,7 +54,7 @@ def _weight(term: Mapping[str, Any], path: str) -> list[FieldError]:
 
 
 def node_selector(selector: Mapping[str, Any], path: str) -> list[FieldError]:
-    """A selector of nodes."""
+    """Return a selector of nodes."""
     terms = selector.get("nodeSelectorTerms") or []
     if not terms:
         return [required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")]
@@ -142,7 +142,7 @@ def _label_keys(term: Mapping[str, Any], path: str) -> list[FieldError]:
 
 
 def tolerations(given: list[Json], path: str) -> list[FieldError]:
-    """Validates the tolerations of a pod."""
+    """Validate the tolerations of a pod."""
     errors: list[FieldError] = []
     for index, toleration in enumerate(given):
         where = f"{path}[{index}]"
@@ -172,7 +172,7 @@ def tolerations(given: list[Json], path: str) -> list[FieldError]:
 
 
 def spread_constraints(given: list[Json], path: str) -> list[FieldError]:
-    """Validates the topology spread constraints of a pod."""
+    """Validate the topology spread constraints of a pod."""
     errors: list[FieldError] = []
     actions = ("DoNotSchedule", "ScheduleAnyway")
     for index, constraint in enumerate(given):

@@ -17,7 +17,7 @@ _SYSCTL_PATTERN: Final = re.compile(_SYSCTL)
 
 
 def pod_security_context(context: Json | None, spec: Mapping[str, Any], path: str) -> list[FieldError]:
-    """The security context of a pod."""
+    """Return the security context of a pod."""
     if context is None:
         return []
     errors: list[FieldError] = []
@@ -59,7 +59,7 @@ def _sysctls(sysctls: list[Json], path: str) -> list[FieldError]:
 
 
 def container_security_context(context: Json, path: str, *, host_users: bool) -> list[FieldError]:
-    """The security context of a container."""
+    """Return the security context of a container."""
     errors = user_or_group_id(context.get("runAsUser"), f"{path}.runAsUser")
     errors += user_or_group_id(context.get("runAsGroup"), f"{path}.runAsGroup")
     proc_mount = context.get("procMount")

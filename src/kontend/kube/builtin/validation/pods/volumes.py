@@ -47,7 +47,7 @@ _HOST_PATH_TYPES: Final = (
 
 
 def volumes(given: list[Json], pod_name: str, path: str, *, in_pod: bool) -> tuple[dict[str, Json], list[FieldError]]:
-    """Returns the valid volumes by name, and the errors of the others."""
+    """Return the valid volumes by name, and the errors of the others."""
     errors: list[FieldError] = []
     good: dict[str, Json] = {}
     made = {
@@ -94,7 +94,7 @@ def _empty_dir(source: Json, path: str) -> list[FieldError]:
 
 
 def host_path(source: Json, path: str) -> list[FieldError]:
-    """A directory or file of the node."""
+    """Return a directory or file of the node."""
     target, kind = source.get("path", ""), source.get("type")
     if not target:
         return [required(f"{path}.path")]
@@ -110,7 +110,7 @@ def _git_repo(source: Json, path: str) -> list[FieldError]:
 
 
 def nfs(source: Json, path: str) -> list[FieldError]:
-    """A share of an NFS server."""
+    """Return a share of an NFS server."""
     errors = [] if source.get("server") else [required(f"{path}.server")]
     target = source.get("path", "")
     if not target:
@@ -215,7 +215,7 @@ def _projection(projection: Json, used: set[str], where: str, path: str) -> list
 
 
 def csi_driver_name(name: str, path: str) -> list[FieldError]:
-    """The name of a driver of the container storage interface."""
+    """Return the name of a driver of the container storage interface."""
     if not name:
         return [required(path)]
     errors = [too_long(path, 63)] if len(name) > 63 else []

@@ -35,7 +35,7 @@ _LARGEST_CODE: Final = 2**31 - 1
 
 
 def validate_driver(obj: Json) -> list[FieldError]:
-    """Validates a driver."""
+    """Validate a driver."""
     spec = obj.get("spec") or {}
     asked = (("attachRequired", "attachedRequired"), ("podInfoOnMount",) * 2, ("storageCapacity",) * 2)
     errors = [required(f"spec.{shown}") for field, shown in asked if spec.get(field) is None]
@@ -80,7 +80,7 @@ def _token_requests(requests: list[Json]) -> list[FieldError]:
 
 
 def validate_driver_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed driver."""
+    """Validate a changed driver."""
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     errors = validate_driver(new)
     errors += immutable(spec.get("attachRequired"), before.get("attachRequired"), "spec.attachedRequired")
@@ -89,7 +89,7 @@ def validate_driver_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def validate_node(obj: Json) -> list[FieldError]:
-    """Validates the drivers of a node."""
+    """Validate the drivers of a node."""
     errors: list[FieldError] = []
     names: set[str] = set()
     for index, driver in enumerate((obj.get("spec") or {}).get("drivers") or []):
@@ -112,7 +112,7 @@ def validate_node(obj: Json) -> list[FieldError]:
 
 
 def validate_node_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates changed drivers of a node; one that is there changes nothing but how many volumes it takes."""
+    """Validate changed drivers of a node; one that is there changes nothing but how many volumes it takes."""
     errors = validate_node(new)
     errors += errors  # the server looks twice
     drivers, before = ((version.get("spec") or {}).get("drivers") or [] for version in (new, old))
@@ -125,7 +125,7 @@ def validate_node_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def validate_capacity(obj: Json, *, any_value: bool = False) -> list[FieldError]:
-    """Validates how much storage there is."""
+    """Validate how much storage there is."""
     errors = label_selector(obj.get("nodeTopology"), "nodeTopology", any_value=any_value)
     name, capacity = obj.get("storageClassName") or "", obj.get("capacity")
     errors += bad("storageClassName", name, dns1123_subdomain(name))
@@ -135,7 +135,7 @@ def validate_capacity(obj: Json, *, any_value: bool = False) -> list[FieldError]
 
 
 def validate_capacity_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed capacity: which storage it is about stays."""
+    """Validate a changed capacity: which storage it is about stays."""
     errors = validate_capacity(new, any_value=bool(label_selector(old.get("nodeTopology"), "")))
     topology = new.get("nodeTopology")
     if topology != old.get("nodeTopology"):
@@ -144,7 +144,7 @@ def validate_capacity_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def validate_attachment(obj: Json) -> list[FieldError]:
-    """Validates a new attachment."""
+    """Validate a new attachment."""
     spec = obj.get("spec") or {}
     errors = _attachment(obj) + csi_driver_name(spec.get("attacher") or "", "spec.attacher")
     volume = (spec.get("source") or {}).get("persistentVolumeName")
@@ -186,7 +186,7 @@ def _attachment_status(status: Json) -> list[FieldError]:
 
 
 def validate_attachment_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed attachment: its spec stays."""
+    """Validate a changed attachment: its spec stays."""
     errors = _attachment(new)
     if not same(new.get("spec"), old.get("spec")):
         errors.append(invalid("spec", shown_as("VolumeAttachmentSpec", new.get("spec")), IMMUTABLE))
@@ -194,7 +194,7 @@ def validate_attachment_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def validate_attributes_class(obj: Json) -> list[FieldError]:
-    """Validates a class of volume attributes."""
+    """Validate a class of volume attributes."""
     driver, parameters = obj.get("driverName") or "", obj.get("parameters") or {}
     errors = label_name(driver.lower(), "driverName") if driver else [required("driverName")]
     errors += parameter_errors(parameters)
@@ -202,6 +202,6 @@ def validate_attributes_class(obj: Json) -> list[FieldError]:
 
 
 def validate_attributes_class_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed class: it says what it said."""
+    """Validate a changed class: it says what it said."""
     fields = [field for field in ("driverName", "parameters") if (new.get(field) or None) != (old.get(field) or None)]
     return [forbidden(field, f"updates to {field} are forbidden.") for field in fields] + validate_attributes_class(new)

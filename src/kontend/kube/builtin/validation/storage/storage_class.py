@@ -12,7 +12,7 @@ _MAX_SIZE = 256 * 1024
 
 
 def validate_storage_class(obj: Json) -> list[FieldError]:
-    """Validates a storage class."""
+    """Validate a storage class."""
     provisioner = obj.get("provisioner", "")
     errors = label_name(provisioner.lower(), "provisioner") if provisioner else [required("provisioner")]
     errors += parameter_errors(obj.get("parameters") or {})
@@ -28,7 +28,7 @@ def validate_storage_class(obj: Json) -> list[FieldError]:
 
 
 def parameter_errors(parameters: dict[str, str]) -> list[FieldError]:
-    """Validates the parameters of a class."""
+    """Validate the parameters of a class."""
     if len(parameters) > _MAX_PARAMETERS:
         return [too_long("parameters", _MAX_PARAMETERS)]
     errors = [invalid("parameters", key, "field can not be empty.") for key in parameters if not key]
@@ -60,7 +60,7 @@ def _topologies(terms: list[Json]) -> list[FieldError]:
 
 
 def validate_storage_class_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed storage class."""
+    """Validate a changed storage class."""
     errors = validate_storage_class(new)
     for field in ("parameters", "provisioner", "reclaimPolicy"):
         if not same(new.get(field) or None, old.get(field) or None):

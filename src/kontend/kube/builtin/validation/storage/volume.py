@@ -38,12 +38,12 @@ _NOT_INLINE: Final = "may not be specified in the context of inline volumes"
 
 
 def validate_persistent_volume(obj: Json) -> list[FieldError]:
-    """Validates a volume."""
+    """Validate a volume."""
     return volume_spec(obj.get("spec") or {}, "spec")
 
 
 def volume_spec(spec: Json, path: str, *, inline: bool = False) -> list[FieldError]:
-    """Validates the spec of a volume; one that stands ``inline`` in an attachment may say less."""
+    """Validate the spec of a volume; one that stands ``inline`` in an attachment may say less."""
     errors = _inline(spec, path) if inline else []
     modes = spec.get("accessModes") or []
     errors += [] if modes else [required(f"{path}.accessModes")]
@@ -148,7 +148,7 @@ def _csi(source: Mapping[str, Any], path: str) -> list[FieldError]:
 
 
 def validate_persistent_volume_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed volume: what it is stays."""
+    """Validate a changed volume: what it is stays."""
     errors = validate_persistent_volume(new)
     errors += errors  # the server looks twice
     spec, before = new.get("spec") or {}, old.get("spec") or {}
@@ -170,5 +170,5 @@ def validate_persistent_volume_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def validate_persistent_volume_status(new: Json) -> list[FieldError]:
-    """Validates a changed status."""
+    """Validate a changed status."""
     return [] if path_of(new, "metadata", "resourceVersion") else [required("resourceVersion")]

@@ -31,7 +31,7 @@ _PATH: Final = Verbatim("{}")
 
 
 def access_modes(modes: list[str], path: str) -> list[FieldError]:
-    """Validates the access modes of a volume."""
+    """Validate the access modes of a volume."""
     errors = [not_supported(path, mode, ACCESS_MODES) for mode in modes if mode not in ACCESS_MODES]
     if "ReadWriteOncePod" in modes and any(mode in ACCESS_MODES[:3] for mode in modes):
         errors.append(forbidden(path, "may not use ReadWriteOncePod with other access modes"))
@@ -39,12 +39,12 @@ def access_modes(modes: list[str], path: str) -> list[FieldError]:
 
 
 def validate_claim(obj: Json) -> list[FieldError]:
-    """Validates a claim."""
+    """Validate a claim."""
     return validate_claim_spec(obj.get("spec") or {}, "spec")
 
 
 def validate_claim_template(template: Json, path: str) -> list[FieldError]:
-    """Validates the template of a claim."""
+    """Validate the template of a claim."""
     metadata = template.get("metadata") or {}
     errors = validate_annotations(metadata.get("annotations") or {}, f"{path}.metadata.annotations")
     errors += labels(metadata.get("labels"), f"{path}.metadata.labels")
@@ -52,7 +52,7 @@ def validate_claim_template(template: Json, path: str) -> list[FieldError]:
 
 
 def validate_claim_spec(spec: Json, path: str) -> list[FieldError]:
-    """Validates the spec of a claim."""
+    """Validate the spec of a claim."""
     modes = spec.get("accessModes") or []
     errors = [] if modes else [required(f"{path}.accessModes", "at least 1 access mode is required")]
     errors += label_selector(spec.get("selector"), f"{path}.selector")
@@ -103,7 +103,7 @@ def _data_source(source: Mapping[str, Any], path: str) -> list[FieldError]:
 
 
 def validate_claim_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed claim: a bound one may grow, and little else."""
+    """Validate a changed claim: a bound one may grow, and little else."""
     errors = validate_claim(new)
     spec, before = dict(new.get("spec") or {}), dict(old.get("spec") or {})
     annotations, old_annotations = ((version.get("metadata") or {}).get("annotations") or {} for version in (new, old))
@@ -150,7 +150,7 @@ def validate_claim_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def validate_claim_status_update(new: Json, old: Json) -> list[FieldError]:  # noqa: ARG001
-    """Validates a changed status."""
+    """Validate a changed status."""
     errors = []
     if not path_of(new, "metadata", "resourceVersion"):
         errors.append(required("resourceVersion"))

@@ -24,7 +24,7 @@ _SOURCES: Final = ("object", "external", "pods", "resource", "containerResource"
 
 
 def validate_autoscaler(new: Json, old: Json | None = None) -> list[FieldError]:
-    """Validates an autoscaler, new or changed."""
+    """Validate an autoscaler, new or changed."""
     spec = new.get("spec") or {}
     least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     lowest = 0 if path_of(old or {}, "spec", "minReplicas") == 0 else 1
@@ -176,7 +176,7 @@ def _rules(rules: Json, path: str) -> list[FieldError]:
 
 
 def validate_autoscaler_status(new: Json) -> list[FieldError]:
-    """Validates a changed status."""
+    """Validate a changed status."""
     status = new.get("status") or {}
     errors = non_negative(status.get("currentReplicas"), "status.currentReplicas")
     return errors + non_negative(status.get("desiredReplicas"), "status.desiredReplicas")

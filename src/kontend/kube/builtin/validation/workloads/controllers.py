@@ -46,7 +46,7 @@ def _number(value: int | str | None) -> int:
 
 
 def validate_deployment(obj: Json) -> list[FieldError]:
-    """Validates a deployment."""
+    """Validate a deployment."""
     spec = obj.get("spec") or {}
     errors = non_negative(spec.get("replicas"), "spec.replicas")
     errors += selector_and_template(spec, "deployment", "ReplicaSet")
@@ -78,19 +78,19 @@ def _deployment_strategy(strategy: Json, path: str) -> list[FieldError]:
 
 
 def validate_deployment_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed deployment."""
+    """Validate a changed deployment."""
     return validate_deployment(new) + same_selector(new, old)
 
 
 def same_selector(new: Json, old: Json) -> list[FieldError]:
-    """A selector never changes."""
+    """Return a selector never changes."""
     selector = path_of(new, "spec", "selector")
     shown = shown_as("LabelSelector", selector)
     return immutable(selector, path_of(old, "spec", "selector"), "spec.selector", shown)
 
 
 def validate_deployment_status_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed status."""
+    """Validate a changed status."""
     status = new.get("status") or {}
     fields = (
         "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
@@ -112,7 +112,7 @@ def _collisions(status: Mapping[str, Any], old: Json) -> list[FieldError]:
 
 
 def validate_stateful_set(obj: Json) -> list[FieldError]:
-    """Validates a stateful set."""
+    """Validate a stateful set."""
     return _stateful_set(obj.get("spec") or {}, new=True)
 
 
@@ -177,7 +177,7 @@ def _stateful_set_strategy(strategy: Json, path: str) -> list[FieldError]:
 
 
 def _with_claims(template: Json, claims: list[Json]) -> Json:
-    """The template as the pods will have it: with a volume for each claim, without the names of the host."""
+    """Return the template as the pods will have it: with a volume for each claim, without the names of the host."""
     spec = template.get("spec") or {}
     if not (claims or spec.get("subdomain") or spec.get("hostname")):
         return template
@@ -192,7 +192,7 @@ def _with_claims(template: Json, claims: list[Json]) -> Json:
 
 
 def validate_stateful_set_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed stateful set: most of it is fixed."""
+    """Validate a changed stateful set: most of it is fixed."""
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     errors = _stateful_set(spec, new=False)
     fixed, fixed_before = (
@@ -203,7 +203,7 @@ def validate_stateful_set_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def validate_stateful_set_status_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed status."""
+    """Validate a changed status."""
     status = new.get("status") or {}
     replicas = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
     errors = counts(status, ("replicas", *replicas, "observedGeneration", "collisionCount"))
@@ -215,7 +215,7 @@ def validate_stateful_set_status_update(new: Json, old: Json) -> list[FieldError
 
 
 def validate_daemon_set(obj: Json) -> list[FieldError]:
-    """Validates a daemon set."""
+    """Validate a daemon set."""
     spec = obj.get("spec") or {}
     selector, template = spec.get("selector"), spec.get("template") or {}
     selector_errors = [error for error in selector_problems(selector, "daemonset") if error.field != "spec.selector"]
@@ -251,12 +251,12 @@ def _daemon_set_strategy(strategy: Json, path: str) -> list[FieldError]:
 
 
 def validate_daemon_set_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed daemon set."""
+    """Validate a changed daemon set."""
     return same_selector(new, old) + validate_daemon_set(new)
 
 
 def validate_daemon_set_status_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed status."""
+    """Validate a changed status."""
     status = new.get("status") or {}
     fields = (
         "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration",
@@ -266,7 +266,7 @@ def validate_daemon_set_status_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def validate_controller_revision(obj: Json) -> list[FieldError]:
-    """Validates a new revision."""
+    """Validate a new revision."""
     errors = non_negative(obj.get("revision"), "revision")
     data = obj.get("data")
     if data is None:
@@ -277,5 +277,5 @@ def validate_controller_revision(obj: Json) -> list[FieldError]:
 
 
 def validate_controller_revision_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed revision."""
+    """Validate a changed revision."""
     return non_negative(new.get("revision"), "revision") + immutable(new.get("data"), old.get("data"), "data")

@@ -32,7 +32,7 @@ _SINGLE_ZONES: Final = frozenset(
 
 
 def validate_cron_job(new: Json, old: Json | None = None) -> list[FieldError]:
-    """Validates a cron job, new or changed."""
+    """Validate a cron job, new or changed."""
     spec = new.get("spec") or {}
     old_spec = None if old is None else old.get("spec") or {}
     errors = _schedule(spec, old_spec)

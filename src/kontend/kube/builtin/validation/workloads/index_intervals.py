@@ -16,7 +16,7 @@ class IntervalError(ValueError):
 
 
 def intervals(text: str, completions: int) -> list[tuple[int, int]]:
-    """The intervals of a set, which must grow.
+    """Return the intervals of a set, which must grow.
 
     >>> intervals("1,3-5", 10)
     [(1, 1), (3, 5)]
@@ -31,7 +31,7 @@ def intervals(text: str, completions: int) -> list[tuple[int, int]]:
 
 
 def count_indexes(text: str, completions: int) -> int:
-    """Returns how many indexes there are in a set.
+    """Return how many indexes there are in a set.
 
     >>> count_indexes("1,3-5", 10)
     4
@@ -40,7 +40,7 @@ def count_indexes(text: str, completions: int) -> int:
 
 
 def overlap(one: str, other: str, completions: int) -> int | None:
-    """The first index that is in two sets; parts that cannot be read are in none.
+    """Return the first index that is in two sets; parts that cannot be read are in none.
 
     >>> overlap("1,3-5", "4-6", 10)
     4

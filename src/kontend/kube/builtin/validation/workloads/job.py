@@ -40,7 +40,7 @@ _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
 
 
 def validate_job(job: Json) -> list[FieldError]:
-    """Validates a job."""
+    """Validate a job."""
     return _validate_job(job, prefixed_labels=True)
 
 
@@ -88,7 +88,7 @@ def _spec_with_selector(spec: Json) -> list[FieldError]:
 
 
 def validate_job_spec(spec: Json, path: str) -> list[FieldError]:
-    """Validates the spec of a job, apart from its selector."""
+    """Validate the spec of a job, apart from its selector."""
     errors: list[FieldError] = []
     for field in (
         "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
@@ -262,7 +262,7 @@ def _success_policy(spec: Json, path: str) -> list[FieldError]:
 
 
 def validate_job_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed job; the server checks the whole spec twice."""
+    """Validate a changed job; the server checks the whole spec twice."""
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     old_labels = path_of(before, "template", "metadata", "labels") or {}
     prefixed = _UID_LABELS[1] in old_labels and _NAME_LABELS[1] in old_labels
@@ -293,7 +293,7 @@ def _completions(spec: Json, old: Json) -> list[FieldError]:
 
 
 def _with_scheduling_of(old: Json, new: Json) -> Json:
-    """The old template with all that a suspended job may still change taken from the new one."""
+    """Return the old template with all that a suspended job may still change taken from the new one."""
     metadata, spec = dict(old.get("metadata") or {}), dict(old.get("spec") or {})
     new_metadata, new_spec = new.get("metadata") or {}, new.get("spec") or {}
     for target, source, fields in (

@@ -25,7 +25,7 @@ def _finished(status: Json) -> bool:
 
 
 def validate_job_status_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed status; what was wrong before and did not change is let pass."""
+    """Validate a changed status; what was wrong before and did not change is let pass."""
     spec, status, before = new.get("spec") or {}, new.get("status") or {}, old.get("status") or {}
 
     def changed(*fields: str) -> bool:
@@ -97,7 +97,7 @@ def validate_job_status_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def _never_back(spec: Json, status: Json, before: Json, *, criteria: bool) -> list[FieldError]:
-    """Validates that counters and index sets never shrink."""
+    """Validate that counters and index sets never shrink."""
     errors = []
     if (status.get("failed") or 0) < (before.get("failed") or 0):
         errors.append(invalid("status.failed", status.get("failed") or 0, "cannot decrease the failed counter"))

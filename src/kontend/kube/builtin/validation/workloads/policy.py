@@ -23,7 +23,7 @@ _SYSTEM: Final = "system-"
 
 
 def validate_disruption_budget(obj: Json) -> list[FieldError]:
-    """Validates a pod disruption budget."""
+    """Validate a pod disruption budget."""
     spec = obj.get("spec") or {}
     errors: list[FieldError] = []
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
@@ -41,7 +41,7 @@ def validate_disruption_budget(obj: Json) -> list[FieldError]:
 
 
 def validate_disruption_budget_status(obj: Json) -> list[FieldError]:
-    """Validates a changed status."""
+    """Validate a changed status."""
     status = obj.get("status") or {}
     errors = conditions(status.get("conditions") or [], "status.conditions")
     for field in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
@@ -50,7 +50,7 @@ def validate_disruption_budget_status(obj: Json) -> list[FieldError]:
 
 
 def validate_priority_class(obj: Json) -> list[FieldError]:
-    """Validates a priority class."""
+    """Validate a priority class."""
     name, value = (obj.get("metadata") or {}).get("name", ""), obj.get("value") or 0
     errors: list[FieldError] = []
     if name.startswith(_SYSTEM):
@@ -73,7 +73,7 @@ def validate_priority_class(obj: Json) -> list[FieldError]:
 
 
 def validate_priority_class_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed priority class."""
+    """Validate a changed priority class."""
     errors = []
     if (new.get("value") or 0) != (old.get("value") or 0):
         errors.append(forbidden("value", "may not be changed in an update."))

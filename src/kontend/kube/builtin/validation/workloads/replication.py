@@ -13,7 +13,7 @@ from kontend.kube.json_types import Json
 
 
 def selector_problems(selector: Json | None, kind: str) -> list[FieldError]:
-    """Lists the errors in the selector in the spec of a workload."""
+    """List the errors in the selector in the spec of a workload."""
     if selector is None:
         return [required("spec.selector")]
     errors = label_selector(selector, "spec.selector")
@@ -74,7 +74,7 @@ def not_more_than(status: Mapping[str, Any], fields: tuple[str, ...]) -> list[Fi
 
 
 def validate_replica_set(obj: Json) -> list[FieldError]:
-    """Validates a replica set."""
+    """Validate a replica set."""
     spec = obj.get("spec") or {}
     errors = non_negative(spec.get("replicas"), "spec.replicas")
     errors += non_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
@@ -82,14 +82,14 @@ def validate_replica_set(obj: Json) -> list[FieldError]:
 
 
 def validate_replica_set_update(new: Json, old: Json) -> list[FieldError]:
-    """Validates a changed replica set."""
+    """Validate a changed replica set."""
     selector, before = ((version.get("spec") or {}).get("selector") for version in (new, old))
     shown = shown_as("LabelSelector", selector)
     return validate_replica_set(new) + immutable(selector, before, "spec.selector", shown)
 
 
 def validate_replica_set_status(status: Mapping[str, Any]) -> list[FieldError]:
-    """Validates the status of a replica set or a replication controller."""
+    """Validate the status of a replica set or a replication controller."""
     parts = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
     errors = counts(status, ("replicas", *parts, "observedGeneration", "terminatingReplicas"))
     errors += not_more_than(status, parts)
@@ -100,7 +100,7 @@ def validate_replica_set_status(status: Mapping[str, Any]) -> list[FieldError]:
 
 
 def validate_replication_controller(obj: Json) -> list[FieldError]:
-    """Validates a replication controller."""
+    """Validate a replication controller."""
     spec = obj.get("spec") or {}
     selector, template = spec.get("selector") or {}, spec.get("template")
     errors = non_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
