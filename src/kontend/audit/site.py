@@ -137,6 +137,8 @@ class Base:
     """The bytes of the constructor or the body in its file."""
     lock_at: tuple[int, int, str] | None = None
     """Go: the end of the constructor's name, the end of its arguments, and the package it is called from."""
+    read_apart: bool = False
+    """The object was read again since: where it is newer, the patch carries its version, and the server checks it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,8 @@ class Site:
     """The unit that runs one write after another for one object: a Go package, a kopf resource, a Python file."""
     controller: str = ""
     """Go: the type with a `Reconcile` method that the write is in, where the package has several; each has a queue."""
+    queues: tuple[str, ...] = ()
+    """Go: the queues whose workers may run the write, each named by a directory and a type."""
     programs: tuple[str, ...] = ()
     filtered: bool = False
     """The controller registers with a predicate of its own, so it may see only some objects of the kind."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from kontend.audit.go.queues import Queues
 from kontend.audit.go.source.package import GoFile
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import Fact, Lock, Site, Verb
@@ -132,7 +133,9 @@ def note_registrations(workspace: Workspace, sites: list[Site]) -> list[Site]:
     owned = set().union(*(entry.owns for entry in known.values()), set())
     programs = Programs(workspace)
     reconcilers = _reconcilers(workspace, sites)
-    return [_noted(site, known, everywhere, owned, programs, reconcilers) for site in sites]
+    queues = Queues(workspace)
+    noted = [_noted(site, known, everywhere, owned, programs, reconcilers) for site in sites]
+    return [replace(site, queues=queues.of(site)) if site.status else site for site in noted]
 
 
 def _reconcilers(workspace: Workspace, sites: list[Site]) -> dict[str, frozenset[str]]:

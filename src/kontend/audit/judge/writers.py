@@ -30,6 +30,7 @@ class Writers:
         self._named: dict[tuple[str, int], frozenset[str]] = {}
         self._by_worker: dict[str, dict[str, list[Site]]] = {}
         self._stronger: set[tuple[str, int]] = set()
+        self._calls: dict[tuple[str, int], list[Site]] = {}
         writing = [
             site
             for site in sites
@@ -39,6 +40,8 @@ class Writers:
             self._named.setdefault((site.path, site.line), frozenset(site.fields))
             if any(fact.rule in _STRONGER for fact in site.facts):
                 self._stronger.add((site.path, site.line))
+            if site.via:
+                self._calls.setdefault((site.helper.path, site.helper.line), []).append(site)
         for site in writing:
             if site.kind and not self._repeats(site):
                 key = resource_key(site.kind)
@@ -70,6 +73,12 @@ class Writers:
         if (other.path, other.line) in passed or (site.path, site.line) in others:
             return True
         return any(self._named.get(place, frozenset()) & set(site.fields) for place in passed & others)
+
+    def calls(self, site: Site) -> list[Site]:
+        """Return the calls of the helper that a write is in, where they alone say which fields it changes."""
+        if site.via or (site.fields and site.fields != ("status",)):
+            return []
+        return [call for call in self._calls.get((site.path, site.line), ()) if call.fields]
 
     def stronger(self, site: Site) -> bool:
         """Decide whether the write, or the helper it goes through, has a finding that says more."""
@@ -144,6 +153,9 @@ class Writers:
             return f"also written by {_name(separated[0])}, though predicates may keep their objects apart"
         if separated:
             return f"also written by its copy {_name(separated[0])}"
+        carrying = next((other for other in self._elsewhere(site) if _carries_along(other)), None)
+        if carrying is not None:
+            return f"no other writer of them by name; {_name(carrying)} updates the whole status"
         return "no other writer in the tree"
 
 
@@ -163,6 +175,8 @@ def shared_fields(site: Site, other: Site) -> list[str]:
     only where both set the same type.
     """
     shared = []
+    if _carries_along(other) and not _sends_whole(site):
+        return []
     if _sends_whole(site) or _sends_whole(other):
         return [path for path in (*site.fields, *other.fields) if path.startswith("status")]
     for path in site.fields:
@@ -183,6 +197,16 @@ def _sends_whole(site: Site) -> bool:
     changed anything says that the fields are not known, and not that they are the other writer's.
     """
     return "status" in site.fields and not (site.verb is Verb.PATCH and site.base.origin is not BaseOrigin.BODY)
+
+
+def _carries_along(site: Site) -> bool:
+    """Decide whether a write sends the fields it does not change as it read them, under a version check.
+
+    `obj.Status = computed` before an update names no field. An unlocked patch of one field takes nothing from such a
+    writer: either the update is older and refused, or it was made from what the patch has stored. Counting it made an
+    error of every constant that is patched beside a full update.
+    """
+    return site.lock is Lock.VERSIONED and site.fields == ("status",)
 
 
 def _replaces(site: Site) -> bool:
@@ -208,9 +232,18 @@ def _one_queue(site: Site, other: Site) -> bool:
 
     Two reconcilers in one package have a queue each. A function that both may call belongs to no one of them.
     """
+    if site.queues and other.queues:
+        return all(_in_order(one, two) for one in site.queues for two in other.queues)
     if not site.worker or site.worker != other.worker:
         return False
     return not (site.controller and other.controller and site.controller != other.controller)
+
+
+def _in_order(one: str, two: str) -> bool:
+    """Decide whether two queues are one: a function that nothing calls may belong to any reconciler beside it."""
+    directory, _, kind = one.rpartition(":")
+    other_directory, _, other_kind = two.rpartition(":")
+    return directory == other_directory and (kind == other_kind or not kind or not other_kind)
 
 
 def _apart(site: Site, other: Site) -> bool:

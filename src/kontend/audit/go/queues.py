@@ -1,0 +1,79 @@
+"""The queues that a write runs in, found by walking from its function to the callers.
+
+A controller's queue never reconciles one object twice at a time, so two writes of one queue are in order. Where a write
+stands says little about that: a helper package is called by one controller or by three, and a sub-reconciler in a
+package of its own belongs to the controller that calls it. Comparing packages made a second writer of every helper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kontend.audit.go.source.package import GoFunction
+from kontend.audit.go.source.syntax import text
+from kontend.audit.go.source.types import callers
+from kontend.audit.go.source.workspace import Workspace
+from kontend.audit.site import Site
+
+_FUNCTIONS = 200
+"""Functions that are visited for one write: a helper that everything calls belongs to no queue in particular."""
+
+
+@dataclass(eq=False)
+class Queues:
+    """The queues of functions, each walked once."""
+
+    workspace: Workspace
+    _known: dict[int, tuple[str, ...]] = field(default_factory=dict)
+
+    def of(self, site: Site) -> tuple[str, ...]:
+        """Return the names of the queues that a site runs in: a directory and a type each; none where too many call.
+
+        A function that nothing in sight calls, a handler or `main`, stands for its package and names no type.
+        """
+        file = self.workspace.files.get(site.path)
+        if file is None:
+            return ()
+        function = next((each for each in file.functions if each.node.start_point[0] < site.line <= _end(each)), None)
+        if function is None:
+            return ()
+        if id(function) not in self._known:
+            self._known[id(function)] = self._walk(function)
+        return self._known[id(function)]
+
+    def _walk(self, start: GoFunction) -> tuple[str, ...]:
+        queues: set[str] = set()
+        seen: set[int] = set()
+        waiting = [start]
+        while waiting:
+            function = waiting.pop()
+            if id(function) in seen:
+                continue
+            seen.add(id(function))
+            if len(seen) > _FUNCTIONS:
+                return ()
+            if _takes_requests(function) or self._reconciler(function):
+                queues.add(f"{function.file.directory}:{function.receiver_type}")
+                continue
+            above = [file.function_at(call) for file, call in callers(self.workspace, function)]
+            calling = [each for each in above if each is not None]
+            waiting += calling
+            if not calling:
+                queues.add(f"{function.file.directory}:")
+        return tuple(sorted(queues))
+
+    def _reconciler(self, function: GoFunction) -> bool:
+        """Decide whether a method belongs to a type that takes requests from a queue."""
+        if not function.receiver_type:
+            return False
+        named = self.workspace.package(function.file.directory).functions.get("Reconcile", ())
+        return any(each.receiver_type == function.receiver_type and _takes_requests(each) for each in named)
+
+
+def _takes_requests(function: GoFunction) -> bool:
+    """Recognise `Reconcile(ctx, req ctrl.Request)`; a sub-reconciler takes the object and is called by code in sight."""
+    return function.name == "Reconcile" and any(text(kind).endswith("Request") for _, kind in function.parameters)
+
+
+def _end(function: GoFunction) -> int:
+    return function.node.end_point[0] + 1
