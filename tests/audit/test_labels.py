@@ -1,4 +1,4 @@
-"""The labelled set: reviewers' verdicts about three hundred writes."""
+"""The labelled set: reviewers' verdicts about four hundred writes."""
 
 from __future__ import annotations
 

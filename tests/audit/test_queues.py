@@ -1,11 +1,12 @@
-"""Which writers are in order: the queue that runs a write is found through its callers."""
+"""Order of writers: the queue that runs a write is found through its callers."""
 
 from __future__ import annotations
 
 import pytest
-from tests.audit.conftest import GO_HEAD, Auditor
 
 from kontend.audit.finding import Severity
+
+from .conftest import GO_HEAD, Auditor
 
 _HELPER = """package marks
 

@@ -7,7 +7,7 @@ Each question is answered by its own module (`bases`, `mutations`, `provenance`,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kontend.audit.go.bases import PatchSource, from_data, patch_type, resolve, together
 from kontend.audit.go.calls.write import VERBS, Dialect, Write
@@ -17,6 +17,7 @@ from kontend.audit.go.lockable import insertion, obstacle
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.provenance import provenance, read_line, runs_while_deleting
 from kontend.audit.go.retries import retry_around
+from kontend.audit.go.separate_reads import separately_read
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction, GoType
 from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function, runs_in
@@ -75,7 +76,7 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         kind=object_type.name if object_type else _kind_in_chain(write),
         client=text(write.receiver),
         patch_type=kind,
-        base=_base(workspace, file, made, lock),
+        base=replace(_base(workspace, file, made, lock), read_apart=separately_read(workspace, write, made, source)),
         provenance=source,
         retry=retry,
         error=error_use(call),
@@ -244,7 +245,9 @@ def _helper_made(outer: Node, write: Write) -> int:
 
 def _changed(workspace: Workspace, write: Write, made: list[PatchSource]) -> list[Mutation]:
     outer = outermost_function(write.call)
-    name = syntax.root_identifier(write.object)
+    name, *field = syntax.selector(write.object) or [""]
+    if "[]" in field:
+        field = []
     if outer is None or not name:
         return []
     if write.dialect is Dialect.CONTROLLERUTIL:
@@ -252,8 +255,8 @@ def _changed(workspace: Workspace, write: Write, made: list[PatchSource]) -> lis
         return mutations(workspace, write.file, literal, name) if literal is not None else []
     start = window_start(workspace, write, made)
     if _deferred(write.call):
-        return mutations(workspace, write.file, outer, name, before=outer.end_byte, after=start)
-    changes = mutations(workspace, write.file, outer, name, before=write.call.start_byte, after=start)
+        return mutations(workspace, write.file, outer, name, before=outer.end_byte, after=start, field=field)
+    changes = mutations(workspace, write.file, outer, name, before=write.call.start_byte, after=start, field=field)
     return [change for change in changes if may_reach(change.node, write.call)]
 
 

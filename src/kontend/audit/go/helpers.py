@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from kontend.audit.go.classify import Classified
 from kontend.audit.go.error_handling import conflict_branch, error_use
+from kontend.audit.go.handed_functions import Callback, callback_calls, function_values, handed, parts_given
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.provenance import provenance, runs_while_deleting
 from kontend.audit.go.retries import retry_around
@@ -36,7 +37,7 @@ class Helper:
 
     function: GoFunction
     position: int
-    callback: int | None
+    callback: Callback | None
     chain: tuple[Location, ...] = ()
 
 
@@ -73,15 +74,23 @@ def _calls_of(
 def _forwarding(helper: Helper, file: GoFile, call: Node) -> Helper | None:
     """Return the function around a call of a helper, when the change that it passes on is its caller's."""
     around, args = file.function_at(call), syntax.arguments(call)
-    if around is None or helper.callback is None or helper.callback >= len(args):
+    if around is None or helper.callback is None or helper.callback.position >= len(args):
         return None
-    change = args[helper.callback]
-    called = {text(change)} if change.type == "identifier" else set()
+    change = args[helper.callback.position]
+    if change.type == "variadic_argument":
+        change = next(iter(syntax.children(change)), change)
+    called = {text(change): helper.callback.parts} if change.type == "identifier" else {}
     if change.type == "func_literal":
-        called = {name for inner in syntax.calls(change) for operand, name in [syntax.callee(inner)] if operand is None}
-    callback = next((index for index, (name, _) in enumerate(around.parameters) if name and name in called), None)
-    if callback is None:
+        called = {
+            name: {**parts_given(inner), **{at: [*path] for at, path in helper.callback.parts.items()}}
+            for inner in syntax.calls(change)
+            for operand, name in [syntax.callee(inner)]
+            if operand is None
+        }
+    passed = next((index for index, (name, _) in enumerate(around.parameters) if name and name in called), None)
+    if passed is None:
         return None
+    callback = Callback(passed, called[around.parameters[passed][0]], helper.callback.repeated)
     target = args[helper.position] if 0 <= helper.position < len(args) else None
     position = around.parameter_index(syntax.root_identifier(target))
     place = Location(file.path, line(call), around.label)
@@ -120,18 +129,15 @@ _QUESTION = re.compile(
 """Callbacks that answer a question about the object instead of changing it."""
 
 
-def _callback(function: GoFunction, changed: str = "") -> int | None:
-    """Return the position of a parameter that the body calls with an object, or with nothing that it could change
-    instead."""
+def _callback(function: GoFunction, changed: str = "") -> Callback | None:
+    """Return the parameter that the body calls with an object, or with nothing that it could change instead."""
     for position, (name, kind) in enumerate(function.parameters):
         if function.body is None or not name or _QUESTION.search(name) or _QUESTION.search(text(kind)):
             continue
-        for call in syntax.calls(function.body):
-            if syntax.callee(call) != (None, name):
-                continue
+        for call, repeated in callback_calls(function, name):
             given = [syntax.root_identifier(argument) for argument in syntax.arguments(call)]
             if not changed or changed in given or set(given) <= {"ctx"}:
-                return position
+                return Callback(position, parts_given(call), repeated)
     return None
 
 
@@ -139,8 +145,8 @@ def _site(workspace: Workspace, write: Classified, helper: Helper, file: GoFile,
     args = syntax.arguments(call)
     function, position, callback = helper.function, helper.position, helper.callback
     target = args[position] if 0 <= position < len(args) else None
-    change = args[callback] if callback is not None and callback < len(args) else None
-    changed = _changes(workspace, file, call, target, change)
+    change = args[callback.position] if callback is not None and callback.position < len(args) else None
+    changed = _changes(workspace, file, call, target, callback if change is not None else None)
     kind = type_of(workspace, file, target)
     around = file.function_at(call)
     base = write.site.base
@@ -198,22 +204,41 @@ def _returns_error(function: GoFunction) -> bool:
 
 
 def _changes(
-    workspace: Workspace, file: GoFile, call: Node, target: Node | None, change: Node | None
+    workspace: Workspace, file: GoFile, call: Node, target: Node | None, callback: Callback | None
 ) -> list[Mutation]:
-    if change is not None and change.type == "func_literal":
-        names = [name for name, _ in parameters(change)] or [syntax.root_identifier(target)]
-        if target is None and not parameters(change):
-            names = sorted(
-                {
-                    syntax.root_identifier(left)
-                    for assignment in syntax.assignments(change)
-                    for left in assigned(assignment)
-                }
-            )
-        return [mutation for name in names for mutation in mutations(workspace, file, change, name)]
-    outer = outermost_function(call)
-    name = syntax.root_identifier(target)
-    return mutations(workspace, file, outer, name, before=call.start_byte) if outer is not None and name else []
+    if callback is None:
+        outer = outermost_function(call)
+        name = syntax.root_identifier(target)
+        return mutations(workspace, file, outer, name, before=call.start_byte) if outer is not None and name else []
+    return [
+        mutation
+        for value in handed(call, callback)
+        for where, change in function_values(workspace, file, value)
+        for mutation in _of_change(workspace, where, change, target, callback)
+    ]
+
+
+def _of_change(
+    workspace: Workspace, file: GoFile, change: Node, target: Node | None, callback: Callback
+) -> list[Mutation]:
+    """Return what a function that is handed to a helper changes of the object that the helper writes."""
+    own = [(position, name) for position, (name, _) in enumerate(parameters(change)) if name not in ("", "_")]
+    if own:
+        changed = [
+            mutation
+            for position, name in own
+            for mutation in mutations(workspace, file, change, name, part=callback.parts.get(position, ()))
+        ]
+        outside, *field = syntax.selector(target) or [""]
+        if outside and outside not in dict(parameters(change)):  # the object itself is in sight of a literal, too
+            changed += mutations(workspace, file, change, outside, field=field)
+        return changed
+    names = [syntax.root_identifier(target)]
+    if target is None:
+        names = sorted(
+            {syntax.root_identifier(left) for assignment in syntax.assignments(change) for left in assigned(assignment)}
+        )
+    return [mutation for name in names for mutation in mutations(workspace, file, change, name)]
 
 
 def _dropped_early(workspace: Workspace, file: GoFile, call: Node, target: Node | None, change: Node) -> list[Fact]:

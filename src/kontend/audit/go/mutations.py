@@ -8,11 +8,13 @@ Changes are assignments to fields, the well-known setters (`AddFinalizer`, `SetS
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from kontend.audit.go.handed_functions import function_values
 from kontend.audit.go.source import syntax
-from kontend.audit.go.source.package import GoFile, GoFunction
+from kontend.audit.go.source.package import GoFile, GoFunction, parameters
 from kontend.audit.go.source.scope import How, definitions, targets, values
 from kontend.audit.go.source.syntax import Node, text
 from kontend.audit.go.source.types import container, resolve_function, type_of
@@ -40,6 +42,13 @@ _METHODS = {
     "SetStatus": Target.STATUS,
     "StatusConditions": Target.STATUS,
     "InitializeConditions": Target.STATUS,
+}
+_SET_PATHS = {
+    "SetAnnotations": "metadata.annotations",
+    "SetStatus": "status",
+    "SetConditions": "status.conditions",
+    "StatusConditions": "status.conditions",
+    "InitializeConditions": "status.conditions",
 }
 _GETTERS = {"GetLabels": "Labels", "GetAnnotations": "Annotations"}
 _METADATA_SETTER = re.compile(r"^(?i:try)?(?i:add|remove|set|ensure|append|delete)")
@@ -90,6 +99,31 @@ def json_path(parts: list[str]) -> str:
     return ".".join(part if part.isupper() else part[:1].lower() + part[1:] for part in named)
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The expressions that mean an object, or a part of it, in a stretch of code."""
+
+    names: dict[str, list[str]]
+    """Variables, with the part of the object that each one is: `status := &obj.Status`."""
+    holder: tuple[str, ...] = ()
+    """The field that holds the object, where a variable does not: `rc.Datacenter`."""
+
+    def part(self, parts: list[str]) -> list[str] | None:
+        """Return the path within the object that an expression means; None where it is no part of it."""
+        if self.holder and tuple(parts[: len(self.holder)]) == self.holder:
+            return parts[len(self.holder) :]
+        if parts and parts[0] in self.names:
+            return [*self.names[parts[0]], *parts[1:]]
+        return None
+
+    def held_by(self, parts: list[str]) -> tuple[str, ...] | None:
+        """Return the path from an expression to the object, where it holds the object: `rc.Datacenter`."""
+        length = len(parts)
+        if 0 < length < len(self.holder) and self.holder[:length] == tuple(parts):
+            return self.holder[length:]
+        return None
+
+
 def mutations(
     workspace: Workspace,
     file: GoFile,
@@ -99,16 +133,45 @@ def mutations(
     before: int | None = None,
     after: int = 0,
     depth: int = 0,
+    part: Sequence[str] = (),
+    field: Sequence[str] = (),
 ) -> list[Mutation]:
-    """Return what the code in `within` changes of the object called `name`, between two byte positions."""
+    """Return what the code in `within` changes of the object called `name`, between two byte positions.
+
+    `part` is the part of the object that the variable is, `field` the path of fields from the variable to the object.
+    """
     end = within.end_byte if before is None else before
     changes: list[Mutation] = []
-    names: dict[str, list[str]] = {name: [], **_aliases(within).get(name, {})}
+    names = _known(within, name, list(part), tuple(field))
     for statement in syntax.between(syntax.assignments(within), after, end):
         changes += _assigned(workspace, file, statement, names)
     for call in syntax.between(syntax.calls(within), after, end):
         changes += _called(workspace, file, call, names, depth)
     return sorted(changes, key=lambda change: change.node.start_byte)
+
+
+def _known(within: Node, name: str, part: list[str], field: tuple[str, ...]) -> _Known:
+    if field:
+        holder = (name, *field)
+        held = {text(target): list[str]() for target in _copies(within).get(holder, ())}
+        return _Known(held, holder)
+    aliases = {alias: [*part, *path] for alias, path in _aliases(within).get(name, {}).items()}
+    # `dc := rc.Datacenter`: methods of rc change the same object
+    holders = [path for path, held in _copies(within).items() if len(path) > 1 and any(text(h) == name for h in held)]
+    return _Known({name: part, **aliases}, holders[0] if len(holders) == 1 and not part else ())
+
+
+@lru_cache(maxsize=1024)
+def _copies(within: Node) -> dict[tuple[str, ...], list[Node]]:
+    """Find `dc := rc.Datacenter`: other names of what a field points to, by the field."""
+    copies: dict[tuple[str, ...], list[Node]] = {}
+    for statement in syntax.assignments(within):
+        if statement.type != "short_var_declaration":
+            continue
+        for target, value in zip(targets(statement), values(statement), strict=False):
+            if value.type == "selector_expression" and (parts := syntax.selector(value)):
+                copies.setdefault(tuple(parts), []).append(target)
+    return copies
 
 
 @lru_cache(maxsize=1024)
@@ -130,7 +193,7 @@ def _aliases(within: Node) -> dict[str, dict[str, list[str]]]:
     return aliases
 
 
-def _assigned(workspace: Workspace, file: GoFile, statement: Node, names: dict[str, list[str]]) -> list[Mutation]:
+def _assigned(workspace: Workspace, file: GoFile, statement: Node, names: _Known) -> list[Mutation]:
     if statement.type in ("var_spec", "range_clause", "short_var_declaration"):
         return []
     left = [syntax.children(statement)[0]] if statement.type == "inc_statement" else targets(statement)
@@ -138,9 +201,9 @@ def _assigned(workspace: Workspace, file: GoFile, statement: Node, names: dict[s
     changes: list[Mutation] = []
     for position, target in enumerate(left):
         parts = syntax.selector(target)
-        if not parts or parts[0] not in names or (len(parts) < 2 and not (names[parts[0]] and text(target)[:1] == "*")):
+        path = names.part(parts)
+        if not path or (len(parts) < 2 and text(target)[:1] != "*"):
             continue
-        path = [*names[parts[0]], *parts[1:]]
         value = right[position] if position < len(right) else None
         part = _part(path)
         if part is None:
@@ -153,7 +216,7 @@ def _assigned(workspace: Workspace, file: GoFile, statement: Node, names: dict[s
                 statement,
                 len(path) == 1,
                 _carries_list(workspace, file, target, path, value),
-                any(re.search(rf"\b{re.escape(alias)}\b", source) for alias in names),
+                _mentions(value, names),
                 value,
                 removal=bool(_REMOVAL.search(source)) and "append(" not in source.replace("append([]", ""),
                 condition=_condition_type(workspace, file, value) if "Conditions" in path else "",
@@ -163,6 +226,14 @@ def _assigned(workspace: Workspace, file: GoFile, statement: Node, names: dict[s
             )
         )
     return changes
+
+
+def _mentions(value: Node | None, names: _Known) -> bool:
+    """Decide whether an expression uses the object or a part of it."""
+    if value is None:
+        return False
+    used = syntax.descend(value, lambda node: node.type in ("identifier", "selector_expression"))
+    return any(names.part(syntax.selector(node)) is not None for node in used)
 
 
 def _reads(workspace: Workspace, file: GoFile, value: Node | None, parts: list[str], depth: int = 0) -> bool:
@@ -211,7 +282,7 @@ def _part(path: list[str]) -> Target | None:
     return _PARTS.get(named[0])
 
 
-def _called(workspace: Workspace, file: GoFile, call: Node, names: dict[str, list[str]], depth: int) -> list[Mutation]:
+def _called(workspace: Workspace, file: GoFile, call: Node, names: _Known, depth: int) -> list[Mutation]:
     operand, called = syntax.callee(call)
     args = syntax.arguments(call)
     changes: list[Mutation] = []
@@ -219,11 +290,15 @@ def _called(workspace: Workspace, file: GoFile, call: Node, names: dict[str, lis
         changes += _method(workspace, file, call, operand, called, names, depth)
     for position, arg in enumerate(args):
         parts = syntax.selector(arg)
-        if not parts or parts[0] not in names:
+        path = names.part(parts)
+        if path is None:
+            if (held := names.held_by(parts)) and depth < _DEPTH and not _READERS.match(called):
+                changes += _in_callee(workspace, file, call, position, depth, held)
             continue
-        path = [*names[parts[0]], *parts[1:]]
         if path:
-            changes += _part_passed(workspace, file, call, arg, path, args)
+            whole = depth < _DEPTH and (len(parts) == 1 or text(arg).startswith("&")) and not _READERS.match(called)
+            inner = _in_callee(workspace, file, call, position, depth, part=path) if whole else []
+            changes += inner or _part_passed(workspace, file, call, arg, path, args)
         elif (setter := _metadata_setter(called)) is not None:
             if setter is Target.FINALIZERS or position == (1 if re.match(r"^Set(Controller|Owner)Ref", called) else 0):
                 listed = f"metadata.{setter.value}"
@@ -307,50 +382,91 @@ def _condition_type(workspace: Workspace, file: GoFile, node: Node | None, depth
 
 
 def _method(
-    workspace: Workspace, file: GoFile, call: Node, operand: Node, called: str, names: dict[str, list[str]], depth: int
+    workspace: Workspace, file: GoFile, call: Node, operand: Node, called: str, names: _Known, depth: int
 ) -> list[Mutation]:
     parts = syntax.selector(operand)
-    if not parts or parts[0] not in names:
-        return []
-    path = [*names[parts[0]], *parts[1:]]
+    path = names.part(parts)
+    if path is None:
+        held = names.held_by(parts)
+        return _in_method(workspace, file, call, depth, held) if held and not _READERS.match(called) else []
     if not path:
         if called in _METHODS:
             part = _METHODS[called]
             listed = part is not Target.LABELS and called != "SetStatus"
-            where = "status.conditions" if part is Target.STATUS else f"metadata.{part.value}"
+            where = _SET_PATHS.get(called, f"metadata.{part.value}")
             first = next(iter(syntax.arguments(call)), None)
             removal = bool(_REMOVAL.search(text(first))) and "append(" not in text(first)
             return [Mutation(part, where, call, called == "SetStatus", listed, True, removal=removal)]
         if _MARKERS.match(called):
             return [Mutation(Target.STATUS, "status.conditions", call, is_list=True, from_object=True)]
         return _in_method(workspace, file, call, depth) if not _READERS.match(called) else []
+    inner = _in_method(workspace, file, call, depth, part=path) if not _READERS.match(called) else []
+    if inner:
+        return inner
     part_changed = _part(path)
     if part_changed is None or _READERS.match(called) or not called[:1].isupper() or not called.startswith(_CHANGERS):
         return []
     listed = bool(_CONDITION.search(called)) or called.startswith(("Mark", "Propagate", "Initialize"))
-    return [Mutation(part_changed, json_path(path), call, is_list=listed, from_object=True)]
+    where = "status.conditions" if listed and path == ["Status"] else json_path(path)
+    return [Mutation(part_changed, where, call, is_list=listed, from_object=True)]
 
 
-def _in_method(workspace: Workspace, file: GoFile, call: Node, depth: int) -> list[Mutation]:
-    """Follow a method of the object's own type that is in sight: `obj.Default()`."""
+def _in_method(
+    workspace: Workspace, file: GoFile, call: Node, depth: int, field: Sequence[str] = (), part: Sequence[str] = ()
+) -> list[Mutation]:
+    """Follow a method that is in sight: of the object (`obj.Default()`), of a part of it, or of what holds it."""
     function = resolve_function(workspace, file, call) if depth < _DEPTH else None
     if function is None or function.body is None or not function.receiver:
         return []
-    inner = mutations(workspace, function.file, function.body, function.receiver, depth=depth + 1)
+    inner = mutations(
+        workspace, function.file, function.body, function.receiver, depth=depth + 1, field=field, part=part
+    )
     return [replace(change, node=call, value=None) for change in inner]
 
 
-def _in_callee(workspace: Workspace, file: GoFile, call: Node, position: int, depth: int) -> list[Mutation]:
+def _in_callee(
+    workspace: Workspace,
+    file: GoFile,
+    call: Node,
+    position: int,
+    depth: int,
+    field: Sequence[str] = (),
+    part: Sequence[str] = (),
+) -> list[Mutation]:
     function = resolve_function(workspace, file, call)
-    if function is None or function.body is None or position >= len(function.parameters):
+    if function is None:
+        return _in_value(workspace, file, call, position, depth, part)
+    if function.body is None or position >= len(function.parameters):
         return []
-    inner = parameter_mutations(workspace, function, position, depth + 1)
+    inner = parameter_mutations(workspace, function, position, depth + 1, field, part)
     return [replace(change, node=call, value=None) for change in inner]
 
 
-def parameter_mutations(workspace: Workspace, function: GoFunction, position: int, depth: int = 0) -> list[Mutation]:
+def _in_value(
+    workspace: Workspace, file: GoFile, call: Node, position: int, depth: int, part: Sequence[str]
+) -> list[Mutation]:
+    """Follow a call of a variable that holds a function, or of a result: `change(obj)`, `setPhase(p)(obj)`."""
+    operand, called = syntax.callee(call)
+    if operand is not None and called:
+        return []
+    changes: list[Mutation] = []
+    for where, literal in function_values(workspace, file, syntax.field(call, "function")):
+        own = parameters(literal)
+        if position < len(own) and own[position][0] not in ("", "_"):
+            changes += mutations(workspace, where, literal, own[position][0], depth=depth + 1, part=part)
+    return [replace(change, node=call, value=None) for change in changes]
+
+
+def parameter_mutations(
+    workspace: Workspace,
+    function: GoFunction,
+    position: int,
+    depth: int = 0,
+    field: Sequence[str] = (),
+    part: Sequence[str] = (),
+) -> list[Mutation]:
     """Return what a function changes of the object in one of its parameters."""
     name = function.parameters[position][0]
     if function.body is None or not name or name == "_":
         return []
-    return mutations(workspace, function.file, function.body, name, depth=depth)
+    return mutations(workspace, function.file, function.body, name, depth=depth, field=field, part=part)

@@ -71,7 +71,7 @@ class Queues:
 
 
 def _takes_requests(function: GoFunction) -> bool:
-    """Recognise `Reconcile(ctx, req ctrl.Request)`; a sub-reconciler takes the object and is called by code in sight."""
+    """Recognise `Reconcile(ctx, req ctrl.Request)`; a sub-reconciler takes the object instead."""
     return function.name == "Reconcile" and any(text(kind).endswith("Request") for _, kind in function.parameters)
 
 

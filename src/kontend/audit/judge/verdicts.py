@@ -61,7 +61,14 @@ def _retry(site: Site, policy: Policy, writers: Writers) -> Iterator[Finding | N
         )
         yield make(site, policy, "retry-predicate-always-true", said, "Retry on apierrors.IsConflict only.")
     merges = site.patch_type in (PatchType.MERGE, PatchType.STRATEGIC)
-    if on_conflict and site.lock is Lock.UNLOCKED and site.verb is Verb.PATCH and merges and not site.status:
+    checked_at_times = site.base.read_apart
+    if (
+        on_conflict
+        and site.lock is Lock.UNLOCKED
+        and site.verb is Verb.PATCH
+        and merges
+        and not (site.status or checked_at_times)
+    ):
         said = (
             f"{retry.wrapper} at :{retry.line} waits for a conflict that {call_text(site)} cannot cause: the patch "
             "carries no resourceVersion."
