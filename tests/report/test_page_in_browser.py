@@ -182,7 +182,7 @@ def test_a_scenario_that_holds_has_its_entry(view: Open, report: Path) -> None:
     shown = view().open(report).press("p")
     shown.wait("location.hash.startsWith('#/s3')")
     assert "holds in all 15 states" in shown.text("main")
-    assert "never put to the test" in shown.text("nav")
+    assert "never exercised" in shown.text("nav")
 
 
 def test_a_cycle_is_marked(view: Open, report: Path) -> None:

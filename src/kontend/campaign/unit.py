@@ -152,7 +152,7 @@ class Outcome:
     details: str = ""
     #: Traces that are to be saved, encoded, in the order of the violations; empty once they are.
     documents: tuple[bytes, ...] = ()
-    #: Everything holds in all runs with up to so many perturbations; -1 where that is known of none.
+    #: Everything holds in all runs with up to this number of perturbations; -1 where that is known of none.
     certain: int = -1
 
     def to_json(self) -> dict[str, Any]:

@@ -122,7 +122,7 @@ class ControllerProcess(InProcessManager):
         self.when_resumed()
 
     def work(self, most: int = 100) -> float | None:
-        """Run what is ready, at most so many reconciles.
+        """Run what is ready, at most ``most`` reconciles.
 
         Returns after how many seconds to call again: 0 when there is more to do, None when nothing but an event brings
         more.

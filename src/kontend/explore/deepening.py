@@ -40,7 +40,7 @@ class Further(NamedTuple):
 
 
 def deeper(scenario: Scenario, states: int) -> list[Further]:
-    """A scenario with older lists, and with two faults in a run, each searched for so many states.
+    """A scenario with older lists, and with two faults in a run, each searched up to a number of states.
 
     None of them unless its bounds allow exactly one fault.
 

@@ -66,7 +66,7 @@ class SearchOptions:
     source: Source | None = None
     #: Called with a snapshot from time to time.
     progress: Progress | None = None
-    #: Where everything holds with one fault in a run, search so many states with two.
+    #: Where everything holds with one fault in a run, the number of states to search with two.
     deepen: int = 0
     #: Where the search stops at a limit, make walks with what is left of it.
     walk_on: bool = False

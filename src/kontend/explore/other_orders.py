@@ -73,7 +73,7 @@ class FreshProcess:
         os.close(answer)
 
     def check(self, programs: Iterable[Program], states: int) -> None:
-        """Make all runs of some programs again, after a search of so many states.
+        """Make all runs of some programs again, after a search of a number of states.
 
         Raises :class:`Nondeterminism` where one makes other requests.
         """
@@ -133,7 +133,7 @@ def _serve(scenario: Scenario, runs: int, answer: int) -> NoReturn:
 
 
 def _shuffled(runs: Sequence[_Repeated], exchanges: int) -> list[_Repeated]:
-    """Some runs in another order: as many as have at most so many exchanges, those of all runs counted before."""
+    """Some runs in another order: as many as have at most ``exchanges``, those of all runs counted before."""
     left = exchanges - sum(len(run.exchanges) for _, run in runs)
     chosen: list[_Repeated] = []
     for repeated in random.Random(_SEED).sample(runs, len(runs)):

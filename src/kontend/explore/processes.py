@@ -28,7 +28,7 @@ class Deployed:
 
 
 def copies_of(name: str, count: int) -> list[str]:
-    """The names of so many copies of something.
+    """The names of ``count`` copies of something.
 
     >>> copies_of("widgets", 1), copies_of("widgets", 2)
     (['widgets'], ['widgets#1', 'widgets#2'])

@@ -98,7 +98,7 @@ class Verdict:
     limit: str = ""
     #: The number of states with 0, 1, … perturbations; empty for walks.
     levels: tuple[int, ...] = ()
-    #: Everything holds in all runs with up to so many perturbations; -1 where that is known of none.
+    #: Everything holds in all runs with up to this number of perturbations; -1 where that is known of none.
     certain: int = -1
     #: Bounds that may decide more than a search that stopped at a limit.
     suggestions: tuple[Suggestion, ...] = ()
@@ -112,7 +112,7 @@ class Verdict:
     walks: str = ""
     #: The number of final states that an unperturbed run reaches.
     baseline_states: int = 0
-    #: Properties that were never put to the test.
+    #: Properties that were never exercised.
     untested: list[str] = field(default_factory=list)
     #: Parts of the scenario that never took effect, a sentence each.
     warnings: list[str] = field(default_factory=list)
@@ -233,7 +233,7 @@ class Verdict:
         lines.append(self.summary)
         if self.suggestions:
             lines.append(self._suggested())
-        lines += [f"{name}: never put to the test; the scenario may do less than it seems" for name in self.untested]
+        lines += [f"{name}: never exercised; the scenario may do less than it seems" for name in self.untested]
         lines += [f"warning: {warning}" for warning in self.warnings]
         lines += self.notes
         if self.guards is not None:

@@ -49,7 +49,7 @@ class Options:
     """Limits of a campaign."""
 
     jobs: int = 1
-    #: The whole command takes so many seconds at most; 0 is no limit.
+    #: The most seconds that the whole command takes; 0 is no limit.
     seconds: float = 0.0
     #: Only plans whose name contains this text.
     only: str = ""
@@ -61,7 +61,7 @@ class Options:
     shrinks: int = _SHRINKS
     #: The seconds that the command has spent before.
     spent: float = 0.0
-    #: A violation of the final state may heal by itself within so many seconds.
+    #: A violation of the final state may heal by itself within this number of seconds.
     heal: float = 0.0
     #: Called after each run of a plan.
     progress: Callable[[Progress], None] | None = None

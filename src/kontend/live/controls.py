@@ -26,9 +26,9 @@ from kontend.live.runs.setting import Setting
 #: The silence that ends a patient run, as a multiple of the learned one and in seconds.
 _LONGER: Final = 4.0
 _AT_LEAST: Final = 1.0
-#: The silence of a process that may be about to repeat a failed call, in a patient run: at least so many seconds.
+#: The silence of a process that may be about to repeat a failed call, in a patient run: the least number of seconds.
 _RETRY: Final = 1.5
-#: A process is watched for so many of its own periods, and so many seconds more, before it counts as one that does not
+#: A process is watched for a number of its own periods, and some seconds more, before it counts as one that does not
 #: heal: the first one may be about something else.
 _PERIODS: Final = 2.2
 _MORE: Final = 3.0

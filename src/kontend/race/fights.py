@@ -18,7 +18,7 @@ from kontend.race.history import Trail
 from kontend.race.moment import Moment
 from kontend.race.wording import object_name
 
-#: Each of two clients has set the field so many times.
+#: The number of times that each of two clients has set the field.
 _ROUNDS: Final = 3
 #: Seconds between turns, for a field that comes and goes.
 _QUICK: Final = 10.0

@@ -44,15 +44,15 @@ from kontend.race.log.event import ObjectKey
 from kontend.race.moment import UNKNOWN, Moment, Version
 from kontend.race.wording import did, had_changed, number_of, object_name
 
-#: For so many seconds a read says from which version a client writes, and if it also watches.
+#: The seconds for which a read says from which version a client writes, and if it also watches.
 _FRESH: Final = 30.0
 _FRESH_WATCHING: Final = 1.0
 #: A client that does not watch, and writes so soon after another, is taken to write from what it has been sent before.
 #: Later than that it rather states what it wants, whatever is there.
 _RECENT: Final = 60.0
-#: A write whose content is that of an old version is taken for a mistake, not for a correction, for so many seconds.
+#: A write whose content is that of an old version is taken for a mistake, not for a correction, within these seconds.
 _SOON: Final = 5.0
-#: A write that follows a conflict within so many seconds is a retry.
+#: A write that follows a conflict within these seconds is a retry.
 _RETRY: Final = 30.0
 _LOCK: Final = Fix(Remedy.SEND_VERSION, spoken=Language.ANY)
 _LIST: Final = Fix(Remedy.LOCK_LIST, spoken=Language.ANY)

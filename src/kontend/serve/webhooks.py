@@ -27,7 +27,7 @@ _HEADERS: Final = {
     "User-Agent": "kube-apiserver",
 }
 _SERVICE: Final = re.compile(r"([a-z0-9-]+)/([a-z0-9-]+)(?::(\d+))?")
-#: Connections are kept for so many addresses.
+#: The number of addresses for which connections are kept.
 _MOST_POOLS: Final = 64
 
 

@@ -25,7 +25,7 @@ from kontend.zoo.entry import BadEntry, Entry, role
 
 #: Ends the name of a guarded scenario that was explored without crashes, failures and lost responses.
 NO_FAULTS: Final = ", no faults"
-#: The limit of the search for a violation of a built-in property where another one was found: so many times as many
+#: The limit of the search for a violation of a built-in property where another one was found: a multiple of the number
 #: states as that took, and at least a few.
 _TIMES: Final = 10
 _FEW: Final = 1_000

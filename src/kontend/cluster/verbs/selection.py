@@ -28,7 +28,7 @@ from kontend.kube.meta.selectors import LabelSelector
 #: The path of an object within a list, by which lists are sorted, and the object as it was stored.
 Pair = tuple[str, Version]
 
-#: Up to so many objects are sorted again for each list; from so many on, selectors use an index.
+#: The most objects that are sorted again for each list, and the fewest for which selectors use an index.
 _FEW: Final = 8
 _MANY: Final = 256
 #: Changes that are followed from one sorted list to the next before it is sorted anew.

@@ -20,7 +20,7 @@ REQUESTS: Final = "CertificateSigningRequest.certificates.k8s.io/v1"
 _LONGEST: Final = 365 * 24 * 3600
 _SHORTEST: Final = 600
 
-#: Signs a request (PEM) of a signer for some usages and so many seconds, and returns the certificate (PEM).
+#: Signs a request (PEM) of a signer for some usages and a number of seconds, and returns the certificate (PEM).
 Sign = Callable[[str, bytes, Sequence[str], int], bytes]
 
 

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from kontend.kube.builtin.cron_schedule import CronFields, ScheduleError, parse_schedule
 from kontend.kube.golang.time import SECOND
 
-#: A schedule that is not due within so many days never is, such as the 30th of February.
+#: The days within which a schedule is due that ever is, such as the 30th of February.
 _FAR: Final = 5 * 366
 
 

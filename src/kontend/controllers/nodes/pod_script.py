@@ -3,8 +3,8 @@
 | annotation | |
 |---|---|
 | ``kontend.dev/exit-code`` | the containers end with this code; 0 completes a Job, another fails the pod; ``never`` |
-| ``kontend.dev/exit-after`` | so many seconds after the start; at once unless given |
-| ``kontend.dev/restarts`` | the containers fail and are restarted so many times before they stay up or end |
+| ``kontend.dev/exit-after`` | seconds after the start; at once unless given |
+| ``kontend.dev/restarts`` | restarts of the containers before they stay up or end |
 | ``kontend.dev/never-ready`` | ``"true"``: the pod runs, and is never ready |
 
 They are read from the pod, so a template carries them to every pod of a Deployment or Job. Where Jobs end by

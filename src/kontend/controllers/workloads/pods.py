@@ -69,7 +69,7 @@ def ready_since(pod: Mapping[str, Any]) -> int | None:
 
 
 def is_available(pod: Mapping[str, Any], min_ready: int, now: str) -> bool:
-    """Reports whether a pod has been ready for at least so many seconds."""
+    """Report whether a pod has been ready for at least ``min_ready`` seconds."""
     if not is_ready(pod):
         return False
     since = ready_since(pod)

@@ -27,7 +27,7 @@ from kontend.explore.program.symbols import bind, bind_call
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
 
-#: An atomic reconcile that makes so many calls does not come to an end.
+#: An atomic reconcile that makes more calls than these does not come to an end.
 _MOST_CALLS: Final = 10_000
 #: Processes after calls that are kept.
 _MOST_PROCESSES: Final = 2_000

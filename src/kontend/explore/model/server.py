@@ -242,7 +242,7 @@ def _called_outside(
 
 
 def serial_of(label: str, count: int) -> int:
-    """The serial from which the server counts identities for a label, after so many requests that were about it."""
+    """The serial from which the server counts identities for a label, after ``count`` requests that were about it."""
     resource, _, name = label.partition("\0")
     return first_serial(resource, name, count)
 

@@ -51,7 +51,7 @@ class StalenessInterval:
 
 @dataclass(frozen=True, slots=True)
 class FaultInjection:
-    """A crash of a controller right after so many writes of one reconcile."""
+    """A crash of a controller right after a number of writes of one reconcile."""
 
     reconciler: str
     crashAfterEffect: int

@@ -26,7 +26,7 @@ from kontend.kube.meta.names import Key
 from kontend.runtime.controller import Controller
 from kontend.runtime.source_location import UNKNOWN
 
-#: The paths that are watched: the first ones of each kind, and then one in so many.
+#: The paths that are watched: the first ones of each kind, and then one in this number.
 _FIRST: Final = 3
 _EVERY: Final = 64
 

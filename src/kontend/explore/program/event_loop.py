@@ -48,7 +48,7 @@ _REFUSED: Final = (
     "run_until_complete",
     "run_forever",
 )
-#: A reconcile that runs so many callbacks between two API calls does not come to an end.
+#: A reconcile that runs more callbacks than these between two API calls does not come to an end.
 _MOST_CALLBACKS: Final = 100_000
 #: The number of times that a coroutine may await something else while it is being closed.
 _CLOSING_ATTEMPTS: Final = 20

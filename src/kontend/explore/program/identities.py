@@ -62,7 +62,7 @@ def generated_uuid(label: str, number: int) -> str:
 UUIDS: Final = "uuid\0"
 #: Labels of clocks start so: what is counted are seconds.
 CLOCK: Final = "clock\0"
-#: One request to the server uses at most so many serials for what it makes.
+#: The most serials that one request to the server uses for what it makes.
 USED: Final = 4
 
 

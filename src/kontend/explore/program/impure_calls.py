@@ -78,7 +78,7 @@ _BUILT_IN: Final[dict[Callable[..., Any], _Source]] = {
     time.sleep: _Source("time.sleep()", _SLEEP, anywhere=True),
     _thread.start_new_thread: _Source("_thread.start_new_thread()", _THREAD, anywhere=True),
 }
-#: These ask the clock unless they are given a time, as argument number so many.
+#: These ask the clock unless they are given a time, as the argument with this number.
 _TIME_ARGUMENT: Final[dict[Callable[..., Any], int]] = {
     time.gmtime: 1,
     time.localtime: 1,

@@ -41,7 +41,7 @@ class Done:
     again: bool
     failure: Failure | None
     memory: bytes
-    #: After so many seconds; 0 for as soon as possible.
+    #: The seconds until then; 0 for as soon as possible.
     after: float = 0.0
 
 

@@ -305,7 +305,7 @@ class Program:
     def recorded_runs(self, most: int) -> list[RecordedRun]:
         """Some of the longest runs, evenly spread over all of them."""
         leaves = list(self._leaves())
-        # Rounded up, so that it is never more than so many.
+        # Rounded up, so that it is never more than that share.
         sample = leaves[:: -(-len(leaves) // most)] if leaves else []
         return [_recorded(start, node) for start, node in sample]
 

@@ -35,7 +35,7 @@ from kontend.explore.reduction.local_steps import LocalSteps
 from kontend.explore.reduction.macro_step import LocalMacroStep, MacroStep, after_local_steps
 from kontend.explore.reduction.reducible import Reducible
 
-#: A reconcile that has read its views in so many ways without a request to the server never makes one.
+#: A reconcile that has read its views in more ways than these without a request to the server never makes one.
 _MOST_READS: Final = 10_000
 #: As long as these hold, no reconcile sees a value that depends on what was handed out before.
 _SHOWN: Final = frozenset({Assumption.TIMELESS, Assumption.SETTLED_STAMPS, Assumption.WHOLE_UUIDS})

@@ -39,7 +39,7 @@ OFTEN: Final = 25
 ENOUGH: Final = 5_000
 #: The same where already the unperturbed runs never end.
 ENOUGH_RESTLESS: Final = 2_000
-#: After so many states in which nothing is violated, sets of states may show that nothing is: the number of states,
+#: The states in which nothing is violated after which sets of states may show that nothing is: the number of states,
 #: and the effort that this is worth. What was done before is not done again. A unit takes 50 us or so.
 PROVE_AFTER: Final = ((500, 40_000), (1_000, 100_000), (2_000, 200_000), (50_000, 1_000_000))
 #: The same for one of several parts in which a controller has several instances: they multiply soon.
@@ -94,7 +94,7 @@ class StateExpander(Protocol):
         """The bytes that other processes have in memory."""
 
     def limit(self, most: int) -> None:
-        """Keep at most so many states, and make the others again when they are expanded."""
+        """Keep at most ``most`` states, and make the others again when they are expanded."""
 
     def forget(self) -> None:
         """Forget what can be computed again."""

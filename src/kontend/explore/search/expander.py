@@ -98,7 +98,7 @@ class Expander:
         return 0
 
     def limit(self, most: int) -> None:
-        """Keep at most so many states, and make the others again when they are expanded."""
+        """Keep at most ``most`` states, and make the others again when they are expanded."""
         self.frontier.limit(most)
         self._successors.limit()
 

@@ -36,7 +36,7 @@ from kontend.explore.verdict import Reached, Verdict, Violation
 from kontend.kube.meta.names import Key
 from kontend.runtime.source_location import SourceLocation
 
-#: A bug that creates objects again and again makes the space infinite. So runs are given up that have so many more
+#: A bug that creates objects again and again makes the space infinite. So runs are given up that have this many more
 #: objects than any unperturbed run.
 _GROWTH: Final = 4
 

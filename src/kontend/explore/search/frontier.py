@@ -69,7 +69,7 @@ class Frontier:
         return drained
 
     def limit(self, most: int) -> None:
-        """Keep at most so many states."""
+        """Keep at most ``most`` states."""
         self._most = most
         while len(self._worlds) > most:
             self._worlds.popitem()

@@ -225,7 +225,7 @@ class Graph:
 
         Optional edges do not count: a run need never take them. ``without_users``, edges in which a user acts do not
         count either.
-        Of all states, or of those with at most so many perturbations alone: then edges to others do not count.
+        Of all states, or of those with at most ``most`` perturbations alone: then edges to others do not count.
         """
         most = max(self.costs, default=0) if most is None else most
         edges = Edges(self._begin, self._count, self._targets, self._optional, self._acts, self.costs, most)

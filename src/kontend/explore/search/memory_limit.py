@@ -40,7 +40,7 @@ class _Expander(Protocol):
         """The bytes that other processes have in memory."""
 
     def limit(self, most: int) -> None:
-        """Keep at most so many states, and make the others again when they are expanded."""
+        """Keep at most ``most`` states, and make the others again when they are expanded."""
 
     def forget(self) -> None:
         """Forget what can be computed again."""

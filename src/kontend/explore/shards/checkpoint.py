@@ -142,7 +142,7 @@ class Checkpointed:
         return self._expander.memory
 
     def limit(self, most: int) -> None:
-        """Keep at most so many states, and make the others again when they are expanded."""
+        """Keep at most ``most`` states, and make the others again when they are expanded."""
         self._expander.limit(most)
 
     def forget(self) -> None:

@@ -37,7 +37,7 @@ ENOUGH: Final = 16
 #: States that a search must have found before. Below, the processes take longer to start, and to learn the same code
 #: each, than one process takes for everything.
 SMALL: Final = 1_000
-#: The states that wait are expanded in so many calls for each shard, of so many states: the search records the
+#: The states that wait are expanded in a few calls for each shard, of a limited size: the search records the
 #: successors of one call while the shard goes on with the next.
 _CALLS: Final = 8
 _LEAST, _MOST = 8, 64
@@ -170,7 +170,7 @@ class Sharded:
         return sum(share.memory for share in self._shares)
 
     def limit(self, most: int) -> None:
-        """Keep at most so many states, from the end of this layer on."""
+        """Keep at most ``most`` states, from the end of this layer on."""
         self._expander.limit(most)
         self._most = most
 

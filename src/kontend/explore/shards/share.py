@@ -51,7 +51,7 @@ class Share:
         return [number for number, _ in self.received] + asked + list(self.waiting)
 
     def order(self, graph: Graph, most: int, *, measures: bool) -> Order:
-        """Everything that the shard is to do next, with at most so many states."""
+        """Everything that the shard is to do next, with at most ``most`` states."""
         order = Order(
             tuple(self.news),
             tuple(self.numbered),

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kontend.explore.program.event_loop import ReconcileLoop, Unsupported
 
-#: A run that takes so many callbacks at one moment does not come to an end.
+#: A run that takes more callbacks than these at one moment does not come to an end.
 _MOST_AT_ONCE: Final = 100_000
 
 

@@ -129,7 +129,7 @@ class Timing:
         return at < self.horizon / 2
 
     def backoff(self, failures: int) -> float:
-        """The delay before the next attempt after so many earlier failures."""
+        """The delay before the next attempt after ``failures`` earlier ones that failed."""
         return min(self.first_retry * 2.0 ** min(failures, 64), self.longest_retry)
 
     def delivered(self, due: float) -> float:

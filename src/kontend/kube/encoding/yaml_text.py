@@ -184,7 +184,7 @@ def _bad_octets(octets: bytes) -> str:
     return "invalid length of a UTF-8 sequence" if value < shortest else "invalid Unicode character"
 
 
-#: For sequences of so many octets, the bits of the first one that are fixed, and their values.
+#: For sequences of two, three or four octets, the bits of the first one that are fixed, and their values.
 _LEADS: Final = {2: (0xE0, 0xC0), 3: (0xF0, 0xE0), 4: (0xF8, 0xF0)}
 
 

@@ -85,7 +85,7 @@ class Activity:
         return {call: failures.longest for call, failures in self._failed.get(process, {}).items()}
 
     def is_stuck(self, process: str, failures: int, seconds: float) -> bool:
-        """Return whether a call has failed so often since the last :meth:`begin_wait`, for so many seconds."""
+        """Return whether a call has failed so often since the last :meth:`begin_wait`, for ``seconds``."""
         return any(
             failed.count >= failures and failed.last - failed.began >= seconds
             for failed in self._failed.get(process, {}).values()

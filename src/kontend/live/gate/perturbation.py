@@ -149,7 +149,7 @@ class Hold(Perturbation):
     """The process receives no events of a resource, from one action until it is idle after another.
 
     Action 0 is the start of the process. With ``including``, the events of the first action itself are held back too.
-    ``writes``, if not 0, ends the hold earlier: when the process has made so many writes.
+    ``writes``, if not 0, ends the hold earlier: when the process has made that number of writes.
     """
 
     kind: ClassVar[str] = "hold"
@@ -203,7 +203,7 @@ class Rewind(Perturbation):
     resource: str
     #: The process is restarted when it is idle after this action ...
     after: int
-    #: ... onto the state in which so many later events of the resource are missing.
+    #: ... onto the state in which this number of later events of the resource is missing.
     events: int
 
     def __str__(self) -> str:

@@ -28,7 +28,7 @@ class Plan:
 
     perturbations: tuple[Perturbation, ...]
     reason: str = ""
-    #: The user stops after so many actions; None takes all.
+    #: The number of actions after which the user stops; None takes all.
     actions: int | None = None
 
     @property

@@ -8,12 +8,12 @@ from dataclasses import replace
 from kontend.live.gate.perturbation import Act, Crash, Down, Fail, HandOver, Hold, Perturbation, Rewind, Skip
 from kontend.live.gate.plan import Plan
 
-#: Holds that end after so many writes are tried before those that end when the process is idle.
+#: Holds that end after these numbers of writes are tried before those that end when the process is idle.
 _WRITES = (1, 2, 3)
 
 
 def simpler(plan: Plan, actions: int) -> Iterator[Plan]:
-    """Plans that do less than a plan for a workload with so many actions, the least first.
+    """Plans that do less than a plan for a workload with ``actions`` actions, the least first.
 
     >>> [each.actions for each in simpler(Plan((Down(1, 1),)), 3)]
     [1, 2]

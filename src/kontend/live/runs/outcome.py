@@ -44,7 +44,7 @@ def _signal_name(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """A call that an idle process has made by itself, so many seconds after the run had ended for us."""
+    """A call that an idle process has made by itself, and the seconds after the run had ended for us."""
 
     call: Call
     seconds: float

@@ -18,7 +18,7 @@ import orjson
 
 from kontend.runtime.client.kubeconfig import BadKubeconfig, Config, ExecPlugin
 
-#: Token files are read again after so many seconds: a projected token is replaced well before it expires.
+#: The seconds after which token files are read again: a projected token is replaced well before it expires.
 _REREAD: Final = 60.0
 
 

@@ -14,7 +14,7 @@ from kontend.explore.model.step import Step, Transition
 from kontend.explore.program.masking import masked
 from kontend.kube.meta.names import Key
 
-#: A reconcile that makes so many calls does not come to an end.
+#: A reconcile that makes more calls than these does not come to an end.
 _MOST_CALLS: Final = 10_000
 #: Takes a step.
 Next = Callable[[World, Step], Transition]

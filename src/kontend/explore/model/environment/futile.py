@@ -15,7 +15,7 @@ from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
 from kontend.kube.meta.names import Key
 
-#: A reconcile that has made so many calls without a write does not come to an end.
+#: A reconcile that has made more calls than these without a write does not come to an end.
 _MOST_CALLS: Final = 10_000
 
 

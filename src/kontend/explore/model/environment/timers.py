@@ -36,7 +36,7 @@ from kontend.kube.meta.names import Key
 #: The number of times that the clock advances by the seconds of a timer, and of one that fires early.
 _FEWEST_PERIODS: Final = 2
 _MOST_EARLY_PERIODS: Final = 1
-#: After so many periods of a timer its clock goes no further: what depends on a later time is not explored.
+#: The periods of a timer after which its clock goes no further: what depends on a later time is not explored.
 MOST_PERIODS: Final = 200
 #: The periods after which a reconcile is compared with itself; and the seconds, more than any deadline has.
 _LATER: Final = tuple(2**power for power in range(1, 11))
@@ -64,7 +64,7 @@ class Timers:
         return int(not self.is_idle(world, index, seconds) or not self.others_are_idle(world, index, seconds))
 
     def is_idle(self, world: World, index: int, seconds: float) -> bool:
-        """An instance has nothing to do before a timer of so many seconds but to look again."""
+        """An instance has nothing to do before a timer of ``seconds`` but to look again."""
         instance = world.instances[index]
         if instance.running or instance.queue:
             return False
@@ -76,11 +76,11 @@ class Timers:
         return all(self._futile.is_futile(world, step) for step in steps)
 
     def others_are_idle(self, world: World, index: int, seconds: float) -> bool:
-        """All other instances have nothing to do before a timer of so many seconds."""
+        """All other instances have nothing to do before a timer of ``seconds``."""
         return all(self.is_idle(world, other, seconds) for other in range(len(world.instances)) if other != index)
 
     def other_processes_are_idle(self, world: World, number: int, seconds: float) -> bool:
-        """The instances of all other processes have nothing to do before a timer of so many seconds."""
+        """The instances of all other processes have nothing to do before a timer of ``seconds``."""
         return all(
             self.is_idle(world, index, seconds)
             for other, process in enumerate(self._layout.processes)
@@ -129,7 +129,7 @@ class Timers:
         return False
 
     def _differs_later(self, world: World, index: int, request: Key, seconds: int) -> bool:
-        """The time matters to a queued reconcile and those after it, which look again after so many seconds each."""
+        """The time matters to a queued reconcile and those after it, which look again after ``seconds`` each."""
         program, instance = self._layout.programs[index], world.instances[index]
         if self._timeless or not program.asks_time or len(instance.running) >= program.controller.max_concurrent:
             return False

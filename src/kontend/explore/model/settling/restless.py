@@ -29,7 +29,7 @@ from kontend.kube.meta.names import Key
 
 #: An unperturbed run that has written so often has had the time to settle.
 MOST_WRITES: Final = 200
-#: A run that takes so many steps without a write does something else than writing.
+#: A run that takes more steps than these without a write does something else than writing.
 _MOST_IDLE: Final = 1_000
 #: The same for one in which a reconcile would do something else at a later time.
 _MOST_TIMED_WRITES: Final = 2_000

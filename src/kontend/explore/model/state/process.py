@@ -16,7 +16,7 @@ from kontend.kube.meta.names import Key
 
 #: A version that a run has met: resource, object, resourceVersion.
 MetVersion = tuple[str, Key, int]
-#: A request that is reconciled again after so many seconds.
+#: The seconds after which a request is reconciled again, and the request.
 Timer = tuple[float, Key]
 #: The position of a view that was not started: an informer starts at the first read of its kind.
 NOT_STARTED: Final = -1

@@ -34,7 +34,7 @@ class MappedColumn:
 
     @classmethod
     def zeros(cls, typecode: str, size: int, directory: Path) -> MappedColumn:
-        """A column of so many zeros."""
+        """A column of ``size`` zeros."""
         column = cls(array(typecode), directory)
         if size > column._capacity:
             column._reserve(size)

@@ -25,7 +25,7 @@ class Scheduler(Protocol):
     name: str
 
     def begin(self, length: int) -> None:
-        """Begin another walk, of about so many steps."""
+        """Begin another walk, of about ``length`` steps."""
 
     def choose(self, steps: Sequence[Step]) -> Step:
         """One of the enabled steps."""

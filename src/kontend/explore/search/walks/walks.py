@@ -31,7 +31,7 @@ from kontend.explore.search.walks.shrink import shrunk
 from kontend.explore.search.walks.walk import Walk
 from kontend.explore.verdict import Reached, Verdict
 
-#: A walk is cut off after so many steps, or so many times those of an unperturbed run if that is more.
+#: The steps after which a walk is cut off, or a multiple of those of an unperturbed run if that is more.
 _LONGEST: Final = 1_000
 _TIMES: Final = 10
 #: The schedulers, by the names of the strategies.
@@ -53,7 +53,7 @@ class Walks:
         until_first: bool = False,
         progress: Progress | None = None,
     ) -> None:
-        """Prepare to make so many ``walks``."""
+        """Prepare to make a number of ``walks``."""
         self.model = model
         bounds, guards = model.scenario.bounds, model.scenario.guards
         self.verdict = Verdict(bounds=str(bounds), not_tried=bounds.not_tried, guards=guards.on)

@@ -36,7 +36,7 @@ function explorationView(exploration, trace, { bounds, guards, untested, recorde
           .join(", "),
       ),
     guards && guards.length > 0 && h("p", { class: "small muted" }, "Guards that are on: ", guards.join(", ")),
-    (untested || []).length > 0 && h("p", { class: "unsure" }, "Never put to the test: ", untested.join(", ")),
+    (untested || []).length > 0 && h("p", { class: "unsure" }, "Never exercised: ", untested.join(", ")),
     exploration.depths.length > 1 && depthPlot(exploration.depths),
     exploration.final_states.length > 0 && finalStates(exploration.final_states),
     trace && timePlot(trace, recorded),

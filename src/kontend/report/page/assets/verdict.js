@@ -121,7 +121,7 @@ function propertiesOf({ properties }) {
   if (!others.length) return null;
   const line = ({ name, state }) => {
     const [type, mark] = state === "holds" ? ["good", "✔"] : ["unsure", "…"];
-    const note = { untested: " (never put to the test)", undecided: " (undecided)" }[state] || "";
+    const note = { untested: " (never exercised)", undecided: " (undecided)" }[state] || "";
     return h("li", null, h("span", { class: type }, mark), ` ${name}${note}`);
   };
   const title = `${plural(others.length, "property", "properties")} not violated`;
