@@ -23,6 +23,7 @@ from kontend.live.gate.records import Request
 from kontend.live.process.quiescence import Rest
 from kontend.live.properties.final_state import Difference, Place, differences
 from kontend.live.properties.masking import Mask, comparable
+from kontend.live.properties.put_back import is_put_back
 from kontend.live.runs.outcome import Run, steps_of
 
 PROCESS_EXIT: Final = "process exit"
@@ -78,7 +79,7 @@ def findings(run: Run, expected: Expected) -> list[Finding]:
     """Return the properties that a run violates, the most telling first."""
     if run.blocked:
         return []
-    violations = [*_exits(run), *_writes(run), *_user_properties(run)]
+    violations = [*_exits(run), *_writes(run, expected), *_user_properties(run)]
     if run.rest is Rest.BUSY:
         violations.append(_never_settles(run))
     elif run.rest is Rest.IDLE:
@@ -97,7 +98,7 @@ def _exits(run: Run) -> Iterator[Finding]:
         yield Finding(PROCESS_EXIT, sentence, key=(str(ended.code),))
 
 
-def _writes(run: Run) -> Iterator[Finding]:
+def _writes(run: Run, expected: Expected) -> Iterator[Finding]:
     is_alone = len({request.process for request in run.log.requests()}) == 1
     for request in run.log.writes():
         assert request.before is not None  # it has changed something
@@ -111,6 +112,8 @@ def _writes(run: Run) -> Iterator[Finding]:
             own=_manager(request) if is_alone else "",
         )
         for fault in faults:
+            if is_put_back(run, fault, expected.mask, lambda: _differing(run, expected)):
+                continue
             yield Finding(str(fault.property), fault.sentence, (request.number,), key=(str(request.call),), fault=fault)
 
 
@@ -230,6 +233,13 @@ def nearest_differences(run: Run, state: State, expected: Expected) -> list[Diff
     if not expected.finals or final in expected.finals:
         return []
     return min((expected.judged(differences(final, candidate)) for candidate in expected.finals), key=len)
+
+
+def _differing(run: Run, expected: Expected) -> list[Place] | None:
+    """The places in which the end of a run differs from unperturbed ones; None where that is not known."""
+    if run.rest is not Rest.IDLE or not expected.finals:
+        return None
+    return [each.place for each in nearest_differences(run, run.final, expected)]
 
 
 def _diverged(run: Run, expected: Expected) -> Iterator[Finding]:
