@@ -19,9 +19,9 @@ BURST = [0.0, 0.001, 0.03, 0.01, 0.02, 0.001]
 BACKOFF = [0.0, 0.05, 0.1, 0.2, 0.4]
 
 
-def failed(verb: str, code: int, gaps: list[float]) -> Run:
+def failed(verb: str, code: int, gaps: list[float], *, of: str = "configmaps", part: str = "") -> Run:
     """A run that has ended with attempts at a call, so many seconds one after the other."""
-    call, log, state = Call(verb, "configmaps", "default", "c"), Log(), Cluster().state
+    call, log, state = Call(verb, of, "default", "c", part), Log(), Cluster().state
     for number, arrived in enumerate(accumulate(gaps), start=1):
         log.add(Request(number, "controller", call, arrived, 1, Key("default", "c"), code=code))
     return Run(Plan(()), log, Rest.IDLE, state, state)
@@ -40,3 +40,9 @@ def failed(verb: str, code: int, gaps: list[float]) -> Run:
 )
 def test_failures_in_a_row(verb: str, code: int, gaps: list[float], fails: bool) -> None:
     assert bool(failing_calls(failed(verb, code, gaps))) == fails
+
+
+@pytest.mark.parametrize(("verb", "part"), [("get", "log"), ("create", "exec"), ("get", "proxy/metrics")])
+def test_what_nothing_in_a_pod_answers_is_no_failure_of_the_controller(verb: str, part: str) -> None:
+    run = failed(verb, 400, BACKOFF, of="pods", part=part)
+    assert not failing_calls(run)

@@ -14,7 +14,7 @@ from typing import Final
 
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.kube.errors import ApiError
-from kontend.live.gate.call import CONNECTIONS, Call
+from kontend.live.gate.call import Call
 from kontend.live.gate.plan import Plan
 from kontend.live.process.quiescence import Patience, Rest
 from kontend.live.properties.final_state import differences, same, unstable_fields
@@ -84,7 +84,7 @@ class Baseline:
         would do after that is not tried.
         """
         for request in self.runs[0].log.requests():
-            if request.call.subresource in CONNECTIONS and request.code >= 400:
+            if request.call.connects and request.code >= 400:
                 return f"{request.call} cannot be answered here: nothing runs in pods (--pod-exec gives answers)"
         final = self.runs[0].final
         for action in self.setting.workload.actions:

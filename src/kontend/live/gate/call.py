@@ -14,14 +14,13 @@ import orjson
 
 from kontend.cluster.request import ApiRequest, PageNotFound, route
 from kontend.cluster.resources import Registry
+from kontend.cluster.subresources.connections import CONNECTIONS
 from kontend.kube.errors import ApiError
 from kontend.serve.protobuf.requests import as_json
 
 WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 #: Resources by which processes coordinate or report, which say nothing about the work of a controller.
 LEASES: Final = "leases.coordination.k8s.io"
-#: Subresources by which a client connects to a pod, a service or a node: nothing answers there.
-CONNECTIONS: Final = frozenset({"exec", "attach", "portforward", "proxy"})
 UNJUDGED: Final = frozenset({LEASES, "events", "events.events.k8s.io"})
 
 
@@ -48,6 +47,15 @@ class Call:
     def writes(self) -> bool:
         """Return whether it may change something that counts."""
         return self.verb in WRITES and self.resource not in UNJUDGED
+
+    @property
+    def connects(self) -> bool:
+        """Return whether it connects to a pod, a service or a node: nothing answers there by itself.
+
+        >>> Call("get", "pods", "default", "p", "log").connects, Call("get", "pods", "default", "p", "status").connects
+        (True, False)
+        """
+        return self.subresource.partition("/")[0] in CONNECTIONS
 
     def to_json(self) -> dict[str, str]:
         """Return it as JSON, without empty fields."""

@@ -18,7 +18,7 @@ from kontend.explore.properties.built_in import BuiltIn, broken_by, not_eventual
 from kontend.explore.properties.property import Property
 from kontend.explore.properties.writes import Fault, faults_of_writes
 from kontend.kube.meta.names import Key
-from kontend.live.gate.call import CONNECTIONS, UNJUDGED
+from kontend.live.gate.call import UNJUDGED
 from kontend.live.gate.records import Request
 from kontend.live.process.quiescence import Rest
 from kontend.live.properties.final_state import Difference, Place, differences
@@ -198,7 +198,7 @@ def failing_calls(run: Run) -> dict[str, list[Request]]:
             streaks.clear()
             continue
         text = str(request.call)
-        if request.call.resource in UNJUDGED or request.call.subresource in CONNECTIONS or not request.code:
+        if request.call.resource in UNJUDGED or request.call.connects or not request.code:
             continue
         if request.code >= 400 and not request.perturbed and (request.call.writes or request.code != 404):
             streaks.setdefault(text, []).append(request)
