@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -13,7 +13,7 @@ from kontend.explore.deepening import deepened, deeper
 from kontend.explore.explain.baselines import several_baselines
 from kontend.explore.explain.explanation import Origin, explainer
 from kontend.explore.model.model import Model
-from kontend.explore.order_of_uids import told_apart_by
+from kontend.explore.other_identities import CHOICES, NOT, told_apart_by
 from kontend.explore.other_orders import FreshProcess
 from kontend.explore.parts.exploring import explored_in_parts
 from kontend.explore.preflight import check_fields
@@ -191,9 +191,22 @@ def _explored(
             break
     if not verdict.violations:
         fresh.check((program for model in models for program in model.programs), verdict.states)
-    if verdict.ok and (names := told_apart_by(program for model in models[-1:] for program in model.programs)):
-        verdict.exhausted, verdict.certain = False, -1
-        verdict.stopped = f"{' and '.join(names)} would do something else with other uids, and one choice was explored"
+    apart = told_apart_by(program for model in models[-1:] for program in model.programs) if verdict.ok else NOT
+    if apart:
+        explored = 1 if scenario.bounds.identities else CHOICES
+        others = _with_other_identities(scenario, options)
+        violated = next((other for other in others if other[1].violations), None)
+        if violated is not None:
+            scenario, verdict = violated
+            verdict.notes.append("with the first choice of uids and generated names everything holds")
+        elif apart.uids:
+            verdict.exhausted, verdict.certain = False, -1
+            names = " and ".join(apart.uids)
+            verdict.stopped = f"{names} would do something else with other uids; choices that were explored: {explored}"
+        else:
+            names = " and ".join(apart.names)
+            what = f"{names} would do something else if generated names had another order"
+            verdict.warnings.append(f"{what}; orders that were explored: {explored}")
     verdict.violations += _found_by_comparing(scenario)
     verdict.jobs = options.jobs
     verdict.explain = explainer(scenario, origin)
@@ -203,6 +216,14 @@ def _explored(
     if scenario.ignore:
         verdict.notes.append(f"final states may differ in {', '.join(scenario.ignore)}")
     return verdict
+
+
+def _with_other_identities(scenario: Scenario, options: SearchOptions) -> Iterator[tuple[Scenario, Verdict]]:
+    """The verdicts on a scenario with other choices of identities than the first."""
+    alone = replace(options, checkpoint=None)
+    for choice in range(1, CHOICES if not scenario.bounds.identities else 0):
+        other = replace(scenario, bounds=replace(scenario.bounds, identities=choice))
+        yield other, restarted(other, lambda model: _searched(model, alone))
 
 
 def _found_by_comparing(scenario: Scenario) -> list[Violation]:

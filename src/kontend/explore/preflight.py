@@ -18,7 +18,7 @@ from kontend.explore.actions import Action, Writer, never_possible
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.program.external import DEFINITION, external_object
 from kontend.explore.program.foreign import ForeignController
-from kontend.explore.program.identities import FIRST_VERSION, first_serial
+from kontend.explore.program.identities import FIRST_VERSION, chosen, first_serial
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.property import Property
 from kontend.explore.scenario import Bounds, Reductions, Scenario
@@ -98,7 +98,7 @@ def initial_cluster(scenario: Scenario) -> Cluster:
     state = empty_state().replace(resource_version=FIRST_VERSION)
     for where, obj in sorted(given, key=lambda item: seed_order(item[1])):
         # Uids that follow each other would start alike: code that cuts them could not tell objects apart.
-        serial = first_serial("initial", _introduced_object(obj), 0)
+        serial = first_serial("initial", chosen(_introduced_object(obj), scenario.bounds.identities), 0)
         try:
             state = seed(state.replace(serial=serial), obj, manager=_USER)
         except ApiError as error:

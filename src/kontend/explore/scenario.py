@@ -31,6 +31,7 @@ LEAST: Final = {
     "steps": 1,
     "seconds": 1,
     "memory": 1,
+    "identities": 0,
 }
 _REWOUND: Final = "restarts onto older views"
 #: Bounds that need not be set.
@@ -47,6 +48,7 @@ STEP_BOUNDS: Final = (
     "lost",
     "handovers",
     "instances",
+    "identities",
 )
 
 
@@ -81,6 +83,9 @@ class Bounds:
     rewind: int = 1
     #: The most perturbations of all kinds in a run; None for any number.
     perturbations: int | None = None
+    #: The choice of uids, uuids and generated names: of those of 1 the greater ones are the smaller ones of 0, and
+    #: further ones have nothing to do with these.
+    identities: int = 0
     #: The limits at which the search stops, and says so: numbers of states and steps, seconds. Data beyond
     #: ``memory`` MiB goes to disk.
     states: int = 1_000_000
@@ -115,7 +120,13 @@ class Bounds:
         tried = ", ".join(older if name == _REWOUND else name for name in self.tried)
         faults = f", faults ≤ {self.faults} ({tried})" if tried else ""
         most = "" if self.perturbations is None else f", perturbations ≤ {self.perturbations}"
-        return f"lag ≤ {self.lag}, {instances}{', atomic reconciles' * self.atomic}{faults}{most}"
+        choice = f", identities {self.identities}" * bool(self.identities)
+        return f"lag ≤ {self.lag}, {instances}{', atomic reconciles' * self.atomic}{faults}{most}{choice}"
+
+    def of_steps(self) -> dict[str, Any]:
+        """Those that decide which steps there are, by name; older traces have no choice of identities."""
+        values = {name: getattr(self, name) for name in STEP_BOUNDS}
+        return values if self.identities else {name: values[name] for name in STEP_BOUNDS[:-1]}
 
     @property
     def tried(self) -> list[str]:

@@ -62,6 +62,7 @@ def test_a_token_holds_the_property_the_schedule_and_the_bounds() -> None:
         "lost": 1,
         "handovers": 0,
         "instances": {},
+        "identities": 0,
     }
     assert len(PLANS) < 150
     assert PLANS.replace("-", "").replace("_", "").isalnum()

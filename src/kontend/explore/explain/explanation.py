@@ -34,7 +34,7 @@ from kontend.explore.model.model import Model
 from kontend.explore.program.progress import Failure
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.restarts import restarted
-from kontend.explore.scenario import STEP_BOUNDS, Scenario
+from kontend.explore.scenario import Scenario
 from kontend.explore.sources.content import content_of
 from kontend.explore.trace.schedule import dump_schedule
 from kontend.explore.verdict import Violation
@@ -149,7 +149,7 @@ class _Explaining:
             objects=self._writer.objects,
             initial=initial,
             baseline=baseline,
-            bounds={name: getattr(scenario.bounds, name) for name in STEP_BOUNDS},
+            bounds=scenario.bounds.of_steps(),
             guards=scenario.guards.on,
             sources=self._lines.around,
             versions=_versions(),

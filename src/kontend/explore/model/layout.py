@@ -43,7 +43,8 @@ class Layout:
         if not scenario.reductions.codes:
             self.assumptions -= {Assumption.SAME_FAILURES}
         self.is_exact = Assumption.OPAQUE_VERSIONS not in self.assumptions
-        self.server = Server(remember=scenario.reductions.outcomes, exact=self.is_exact)
+        choice = scenario.bounds.identities
+        self.server = Server(remember=scenario.reductions.outcomes, exact=self.is_exact, identities=choice)
         self.users = scenario.everybody()
         self.names: list[str] = []
         self.programs: list[Program] = []

@@ -31,7 +31,7 @@ from kontend.explore.model.state.process import InFlight
 from kontend.explore.model.state.world import World
 from kontend.explore.program.external import CALL, EXTERNAL
 from kontend.explore.program.foreign import ForeignController
-from kontend.explore.program.identities import first_serial
+from kontend.explore.program.identities import chosen, first_serial
 from kontend.explore.program.symbols import bind
 from kontend.explore.program.tree import Program
 from kontend.kube.errors import ApiError
@@ -67,8 +67,12 @@ class Computed(NamedTuple):
 class Server:
     """Responds to the calls of reconciles and users."""
 
-    def __init__(self, *, remember: bool, exact: bool) -> None:
-        """``remember`` keeps outcomes; ``exact`` shows user code the real resourceVersions."""
+    def __init__(self, *, remember: bool, exact: bool, identities: int = 0) -> None:
+        """``remember`` keeps outcomes; ``exact`` shows user code the real resourceVersions.
+
+        ``identities`` is the number of the choice of uids and generated names.
+        """
+        self._choice = identities
         self._remember = remember
         self._exact = exact
         self._is_shared = False
@@ -189,7 +193,7 @@ class Server:
 
     def act(self, world: World, user: Writer, action: Action) -> tuple[Outcome, str]:
         """The outcome of an action of a user, and the label of the identities it hands out."""
-        label = f"{action.kind}\0{action.key}"
+        label = chosen(f"{action.kind}\0{action.key}", self._choice)
         count = world.issued.get(label) or 0
         serial = serial_of(label, count)
         version = world.state.resource_version if self._exact else 0
@@ -219,7 +223,7 @@ class Server:
                 body: Any = orjson.loads(bind(call.body, tuple(met[2] for met in in_flight.versions), in_flight.uuids))
                 metadata = (body.get("metadata") or {}) if isinstance(body, dict) else {}
                 name = metadata.get("name") or f"{metadata.get('generateName') or ''}*"
-            label = f"{call.kind}\0{Key(call.namespace, str(name))}"
+            label = chosen(f"{call.kind}\0{Key(call.namespace, str(name))}", self._choice)
             self._labels[question] = label
         return label
 

@@ -15,8 +15,8 @@ from kontend.explore.model.layout import Layout
 from kontend.explore.model.state.key import issued_after
 from kontend.explore.model.state.process import InFlight
 from kontend.explore.model.state.world import LateWrite, World
-from kontend.explore.program.identities import UUIDS, generated_uuid
-from kontend.explore.program.symbols import Assumption
+from kontend.explore.program.identities import UUIDS, first_uuid, generated_uuid
+from kontend.explore.program.symbols import Assumption, holds_token
 from kontend.kube.meta.names import Key
 
 #: Real values that are set aside for a run.
@@ -32,6 +32,7 @@ class Uuids:
         self._by_instance = by_instance
         self._shows_values = Assumption.WHOLE_UUIDS not in layout.assumptions
         self._numbers: dict[str, int] = {}
+        self._first = first_uuid(layout.scenario.bounds.identities)
 
     @property
     def are_independent(self) -> bool:
@@ -45,7 +46,7 @@ class Uuids:
         if not self._shows_values:
             return -1
         taken = [in_flight.start.uuids_from + _STRIDE for in_flight in self._reconciles(world, index, request)]
-        return max([world.issued.get(self._label(index, request)) or 0, *taken])
+        return max([world.issued.get(self._label(index, request)) or self._first, *taken])
 
     def assigned(self, world: World, index: int, number: int) -> World:
         """The state in which a run has values for all uuids that it hands on next."""
@@ -57,7 +58,7 @@ class Uuids:
         label = self._label(index, in_flight.request)
         taken = {uuid for reconcile in self._reconciles(world, index, in_flight.request) for uuid in reconcile.uuids}
         uuids = list(in_flight.uuids)
-        at = world.issued.get(label) or 0
+        at = world.issued.get(label) or self._first
         while missing:
             uuid = generated_uuid(self._text(index, in_flight.request), at)
             self._numbers[uuid] = at
@@ -97,7 +98,7 @@ class Uuids:
         if self._shows_values:
             return self._all_taken(world, index, in_flight)
         memory = in_flight.node.done.memory if in_flight.node.done is not None else b""
-        if not in_flight.uuids or b"7a7a7a7a" not in memory:
+        if not in_flight.uuids or not holds_token(memory):
             return world
         return self._taken(world, index, in_flight.request, max(self._numbers[uuid] for uuid in in_flight.uuids) + 1)
 

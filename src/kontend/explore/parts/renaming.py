@@ -41,9 +41,13 @@ class Renaming:
         self._pattern: re.Pattern[bytes] | None = None
         for one, other in sorted(pairs, key=lambda pair: len(pair[0])):
             if self.text(one) != other:
-                self._add(self._words, one.encode(), other.encode())
-                words = b"|".join(re.escape(word) for word in sorted(self._words, key=len, reverse=True))
-                self._pattern = re.compile(rb"(?<![0-9A-Za-z])(?:%s)(?![0-9A-Za-z])" % words)
+                self.exchange_words(one.encode(), other.encode())
+
+    def exchange_words(self, one: bytes, other: bytes) -> None:
+        """Exchange two words as well. Raises :class:`NotAlike` if one of them is exchanged for another."""
+        self._add(self._words, one, other)
+        words = b"|".join(re.escape(word) for word in sorted(self._words, key=len, reverse=True))
+        self._pattern = re.compile(rb"(?<![0-9A-Za-z])(?:%s)(?![0-9A-Za-z])" % words)
 
     def exchange_uids(self, one: str, other: str) -> None:
         """Exchange two uids as well."""
@@ -99,13 +103,12 @@ class Renaming:
 
     def run(self, run: RecordedRun) -> RecordedRun:
         """A run of a reconcile."""
-        start = run.start
         exchanges = [Exchange(self.call(call), at, self.data(response)) for call, at, response in run.exchanges]
-        return RecordedRun(
-            Start(self.key(start.request), self.data(start.memory), start.now, start.uuids_from),
-            exchanges,
-            self.progress(run.progress),
-        )
+        return RecordedRun(self.start(run.start), exchanges, self.progress(run.progress))
+
+    def start(self, start: Start) -> Start:
+        """The start of a run."""
+        return Start(self.key(start.request), self.data(start.memory), start.now, start.uuids_from)
 
     def progress(self, progress: Progress) -> Progress:
         """The progress of a run."""

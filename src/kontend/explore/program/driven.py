@@ -6,6 +6,7 @@ A run stops where it waits for API calls. The driver responds to one of them at 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import NamedTuple
 
 from kontend.explore.program.identities import generated_uuid
@@ -46,12 +47,16 @@ class Strayed(Exception):
 class DrivenRun(ABC):
     """A reconcile that is under way."""
 
-    def __init__(self, name: str, start: Start, *, mirrors: bool) -> None:
-        """``mirrors`` says that its code sees all tokens renamed. The driver sees the ordinary ones."""
+    def __init__(self, name: str, start: Start, *, mirrors: bool, renamed: Callable[[str], str] = str) -> None:
+        """``mirrors`` says that its code sees all tokens renamed. The driver sees the ordinary ones.
+
+        ``renamed`` makes something else of the real uuids that the run generates.
+        """
         self.start = start
         self.uuids = 0
         self._name = name
         self._mirrors = mirrors
+        self._renamed = renamed
 
     @abstractmethod
     def _answer(self, at: int, kind: bytes, body: bytes) -> None:
@@ -85,6 +90,14 @@ class DrivenRun(ABC):
         """The next uuid that the run generates."""
         self.uuids += 1
         if self.start.uuids_from >= 0:
-            label = f"{self._name} {self.start.request}"
-            return generated_uuid(label, self.start.uuids_from + self.uuids - 1)
+            return self._renamed(_generated(self._name, self.start, self.uuids - 1))
         return mirror_uuid(self.uuids - 1) if self._mirrors else uuid_token(self.uuids - 1)
+
+
+def generated_by(name: str, start: Start, count: int) -> list[str]:
+    """The real uuids that a run has generated, if it sees them."""
+    return [_generated(name, start, number) for number in range(count)] if start.uuids_from >= 0 else []
+
+
+def _generated(name: str, start: Start, number: int) -> str:
+    return generated_uuid(f"{name} {start.request}", start.uuids_from + number)

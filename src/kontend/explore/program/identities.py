@@ -27,6 +27,14 @@ FIRST_VERSION: Final = 7_000_000_000_000_000
 VERSIONS: Final = re.compile(rb"70000000\d{8}")
 #: Times in objects and in memory.
 TIMES: Final = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+#: The largest number that a serial is made from.
+_SERIALS: Final = 0xFFF_FFFF_FFFF
+#: Ends names whose identities have the opposite order; and stands in those of further choices.
+_OPPOSITE: Final = "\1"
+_FURTHER: Final = "\2"
+#: Numbers of uuids are counted from here for the first choice after the ordinary one, from twice that for the next.
+_UUIDS_OF_A_CHOICE: Final = 1 << 32
+_COMPLEMENT: Final = str.maketrans("0123456789abcdef", "fedcba9876543210")
 #: Serials that one request to the server may use.
 _STRIDE: Final = 16
 #: The objects that have got a serial, to see that no two get the same; and how many are kept.
@@ -38,10 +46,13 @@ _MOST_HOLDERS: Final = 1_000_000
 def first_serial(resource: str, name: str, count: int) -> int:
     """The serial from which the server counts uids and suffixes for the ``count``-th object of a name.
 
-    It is a hash of 44 bits: uids have room for 48. Two objects with the same one are refused, however unlikely.
+    It is a hash of 44 bits: uids have room for 48. Two objects with the same one are refused, however unlikely. The
+    name may say which of several choices is meant (:func:`chosen`).
     """
     subject = (resource, name, count)
-    serial = (xxhash.xxh3_64_intdigest(f"{resource}\0{name}\0{count}".encode()) & 0xFFF_FFFF_FFFF) * _STRIDE
+    bare = name.removesuffix(_OPPOSITE)
+    digest = xxhash.xxh3_64_intdigest(f"{resource}\0{bare}\0{count}".encode()) & _SERIALS
+    serial = (digest if name == bare else _SERIALS - digest) * _STRIDE
     if len(_HOLDERS) >= _MOST_HOLDERS:
         _HOLDERS.clear()
     holder = _HOLDERS.setdefault(serial, subject)
@@ -51,10 +62,23 @@ def first_serial(resource: str, name: str, count: int) -> int:
     return serial
 
 
+def chosen(name: str, choice: int) -> str:
+    """The name for which identities are made, by the number of the choice: 1 has the opposite order of 0."""
+    return name + ("" if not choice else _OPPOSITE if choice == 1 else _FURTHER * choice)
+
+
+def first_uuid(choice: int) -> int:
+    """The number from which generated uuids are counted."""
+    return choice * _UUIDS_OF_A_CHOICE
+
+
 @lru_cache(maxsize=100_000)
 def generated_uuid(label: str, number: int) -> str:
     """The uuid that is generated as number ``number`` for a controller and a request."""
-    digest = xxhash.xxh3_128_hexdigest(f"{label}\0{number}".encode())
+    choice, number = divmod(number, _UUIDS_OF_A_CHOICE)
+    digest = xxhash.xxh3_128_hexdigest(f"{chosen(label, choice if choice > 1 else 0)}\0{number}".encode())
+    if choice == 1:
+        digest = digest.translate(_COMPLEMENT)
     return f"{digest[:8]}-0000-4000-b000-{digest[8:20]}"
 
 
@@ -71,7 +95,7 @@ def issued_identities(issued: Iterable[tuple[str, int]]) -> Iterator[str]:
     for label, count in issued:
         if label.startswith(CLOCK):
             continue
-        for number in range(count):
+        for number in range(count - count % _UUIDS_OF_A_CHOICE, count):
             if label.startswith(UUIDS):
                 yield generated_uuid(label.removeprefix(UUIDS), number)
             else:

@@ -94,12 +94,14 @@ class Run(DrivenRun):
         mirrors: bool = False,
         code: UserCode | None = None,
         durations: OtherDurations | None = None,
+        renamed: Callable[[str], str] = str,
     ) -> None:
         """Start it; ``mirrors`` says that its code sees all tokens renamed. The driver sees the ordinary ones.
 
-        ``durations`` are what its code sees instead of those of this machine.
+        ``durations`` are what its code sees instead of those of this machine, ``renamed`` makes something else of the
+        real uuids that it generates.
         """
-        super().__init__(controller.name, start, mirrors=mirrors)
+        super().__init__(controller.name, start, mirrors=mirrors, renamed=renamed)
         self.namespaced = namespaced
         self.loop = ReconcileLoop()  # type: ignore[abstract]
         self.pending: list[_Pending] = []

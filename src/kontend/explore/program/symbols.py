@@ -26,9 +26,14 @@ from kontend.runtime.client.call import Call
 _VERSION: Final = "7770000000"
 _VERSIONS: Final = re.compile(rb"7770000000(\d{8})")
 _LAST_VERSION: Final = 99_999_999
-_UUID: Final = "7a7a7a7a-0000-4000-8000-"
-_UUID_START: Final = b"7a7a7a7a"
-_UUIDS: Final = re.compile(rb"7a7a7a7a-0000-4000-8000-(\d{12})")
+#: Less than nearly all real uuids, and in a mirrored run greater: code that compares a generated uuid with one that it
+#: reads does something else there.
+_UUID: Final = "007a7a7a-0000-4000-8000-"
+_MIRRORED_UUID: Final = "ff7a7a7a-0000-4000-8000-"
+_UUID_START: Final = b"007a7a7a"
+_UUIDS: Final = re.compile(rb"007a7a7a-0000-4000-8000-(\d{12})")
+_ALL_UUIDS: Final = re.compile(rb"(00|ff)7a7a7a-0000-4000-8000-(\d{12})")
+_MIRRORED_END: Final = b"7a7a7a-0000-4000-8000-"
 _LAST_UUID: Final = 999_999_999_999
 
 
@@ -94,10 +99,15 @@ def unbind(data: bytes, uuids: tuple[str, ...]) -> bytes:
 def is_token(uuid: str) -> bool:
     """Reports whether a uuid stands for one that a run has generated.
 
-    >>> is_token("7a7a7a7a-0000-4000-8000-000000000001")
+    >>> is_token("007a7a7a-0000-4000-8000-000000000001")
     True
     """
     return uuid.startswith(_UUID)
+
+
+def holds_token(data: bytes) -> bool:
+    """Reports whether a generated uuid, or the start of one, is in some data."""
+    return _UUID_START in data
 
 
 def uuids_in(calls: tuple[Call, ...], done: Done | None) -> int:
@@ -162,14 +172,19 @@ def mirrored(data: bytes) -> bytes:
     """Rename all tokens so that their order is reversed. Applied twice, it changes nothing."""
     if _VERSION.encode() in data:
         data = _VERSIONS.sub(lambda match: version_token(_LAST_VERSION - int(match[1])).encode(), data)
-    if _UUID_START in data:
-        data = _UUIDS.sub(lambda match: uuid_token(_LAST_UUID - int(match[1])).encode(), data)
+    if _MIRRORED_END in data:
+        data = _ALL_UUIDS.sub(_mirrored_uuid, data)
     return data
+
+
+def _mirrored_uuid(match: re.Match[bytes]) -> bytes:
+    start = _MIRRORED_UUID if match[1] == b"00" else _UUID
+    return f"{start}{_LAST_UUID - int(match[2]):012d}".encode()
 
 
 def mirror_uuid(index: int) -> str:
     """The token of a generated uuid in a mirrored run."""
-    return uuid_token(_LAST_UUID - index)
+    return f"{_MIRRORED_UUID}{_LAST_UUID - index:012d}"
 
 
 def mirrored_progress(progress: Progress) -> Progress:
@@ -185,7 +200,7 @@ def mirrored_progress(progress: Progress) -> Progress:
 
 def _mirrored_call(call: Call) -> Call:
     text = _text_of(call)
-    if _VERSION.encode() not in text and _UUID_START not in text:
+    if _VERSION.encode() not in text and _MIRRORED_END not in text:
         return call
     return replace(
         call,

@@ -269,7 +269,9 @@ class Program:
         finally:
             run.close()
 
-    def _started(self, exchanges: list[Exchange], start: Start, *, mirrors: bool) -> DrivenRun:
+    def _started(
+        self, exchanges: list[Exchange], start: Start, *, mirrors: bool, renamed: Callable[[str], str] = str
+    ) -> DrivenRun:
         """Start a reconcile and give it some responses. Raises :class:`Strayed`."""
         run: DrivenRun
         if isinstance(self.controller, ForeignController):
@@ -277,7 +279,14 @@ class Program:
         else:
             code, other = self._determinism.code, self._determinism.durations if mirrors else None
             run = Run(
-                self.controller, self._guards, self._namespaced, start, mirrors=mirrors, code=code, durations=other
+                self.controller,
+                self._guards,
+                self._namespaced,
+                start,
+                mirrors=mirrors,
+                code=code,
+                durations=other,
+                renamed=renamed,
             )
         try:
             for exchange in exchanges:
@@ -329,6 +338,10 @@ class Program:
         for start, node in self._leaves():
             if start.request in requests:
                 yield _recorded(start, node)
+
+    def opened(self, start: Start, renamed: Callable[[str], str]) -> DrivenRun:
+        """Start a reconcile; ``renamed`` makes something else of the real uuids that it generates. Runs user code."""
+        return self._started([], start, mirrors=False, renamed=renamed)
 
     def does(self, recorded: RecordedRun) -> bool:
         """Reports whether the controller makes this run. Runs user code."""

@@ -41,7 +41,7 @@ class Recorded:
 
 def token_of(name: str, schedule: Sequence[Step], bounds: Bounds) -> str:
     """The token of a violation of a property that was found within some bounds."""
-    document = [name, [getattr(bounds, bound) for bound in STEP_BOUNDS], dump_schedule(schedule)]
+    document = [name, list(bounds.of_steps().values()), dump_schedule(schedule)]
     return base64.urlsafe_b64encode(zlib.compress(orjson.dumps(document), 9)).rstrip(b"=").decode()
 
 
@@ -57,6 +57,8 @@ def read_token(token: str) -> Recorded:
         name, values, schedule = orjson.loads(data)
         if len(values) == _WITHOUT_FAULTS:
             values = [*values, *(getattr(Bounds(faults=0), name) for name in STEP_BOUNDS[_WITHOUT_FAULTS:])]
+        if len(values) == len(STEP_BOUNDS) - 1:
+            values = [*values, 0]
         bounds = dict(zip(STEP_BOUNDS, values, strict=True))
         recorded = Recorded(name, load_schedule(schedule), bounds)
         Bounds(**bounds)
