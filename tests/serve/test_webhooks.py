@@ -175,3 +175,17 @@ def test_custom_resources_are_converted_for_reads_writes_and_watches(tmp_path: P
             client.send("DELETE", f"{old}/w")
             assert next(events)["type"] == "DELETED"
         assert [item["spec"] for item in client.get(old).json["items"]] == [{"size": "4x5"}]
+
+
+def test_an_answer_that_is_far_longer_than_its_question_is_not_kept(tmp_path: Path) -> None:
+    """A webhook cannot fill the memory of the server."""
+    huge = Recorder(lambda review: response(review, allowed=False, status={"message": "m" * 20_000_000, "code": 403}))
+    with (
+        webhook_server(tmp_path, {"/huge": huge}) as hooks,
+        process() as server,
+        Client(server.url) as client,
+    ):
+        configured(client, "Validating", webhook("huge"), hooks.ca_bundle, f"{hooks.url}/huge")
+        refused = client.send("POST", CONFIG_MAPS, config_map())
+        assert refused.code == 500
+        assert refused.json["message"].endswith("the response is longer than 16777216 bytes")

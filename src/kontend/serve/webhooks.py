@@ -19,7 +19,7 @@ import orjson
 
 from kontend.cluster.effects import Answer, Call
 from kontend.kube.field_errors import go_quote
-from kontend.runtime.client.connection import BrokenOff, NotConnected, Pool, Response
+from kontend.runtime.client.connection import BrokenOff, NotConnected, Pool, Response, TooLarge
 
 _HEADERS: Final = {
     "Content-Type": "application/json",
@@ -29,6 +29,9 @@ _HEADERS: Final = {
 _SERVICE: Final = re.compile(r"([a-z0-9-]+)/([a-z0-9-]+)(?::(\d+))?")
 #: The number of addresses for which connections are kept.
 _MOST_POOLS: Final = 64
+#: Bytes of an answer that is read. The answer to a conversion of many objects is about as long as the question.
+_LARGEST: Final = 16 * 1024 * 1024
+_TIMES_THE_QUESTION: Final = 8
 
 
 class BadService(ValueError):
@@ -92,11 +95,14 @@ class WebhookCalls:
             pool = self._pool(base, named.hostname or "", call.ca_bundle)
         except (ssl.SSLError, ValueError):
             return Answer(error="unable to load root certificates: unable to parse bytes as PEM block")
-        query = {"timeout": f"{call.timeout}s"}
+        query, path = {"timeout": f"{call.timeout}s"}, named.path or "/"
+        bounds = {"patience": call.timeout, "largest": max(_LARGEST, _TIMES_THE_QUESTION * len(call.body))}
         try:
-            response = await pool.request("POST", named.path or "/", query, _HEADERS, call.body, patience=call.timeout)
+            response = await pool.request("POST", path, query, _HEADERS, call.body, **bounds)
         except NotConnected as error:
             return _failed(call, f"dial tcp {urlsplit(base).netloc}: connect: {error}")
+        except TooLarge as error:
+            return _failed(call, str(error))
         except BrokenOff:
             return _failed(call, "EOF")
         if response.status // 100 != 2:

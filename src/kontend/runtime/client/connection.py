@@ -30,6 +30,10 @@ class BrokenOff(ConnectionError):
     """The connection ended before the response was complete: the request may have been carried out."""
 
 
+class TooLarge(BrokenOff):
+    """The body of the response was longer than the caller takes."""
+
+
 @dataclass(slots=True)
 class Response:
     """The response of a server."""
@@ -48,6 +52,8 @@ class Connection(asyncio.Protocol):
         self._parser: httptools.HttpResponseParser | None = None
         self._response = Response()
         self._chunks: list[bytes] = []
+        self._size = 0
+        self._largest: int | None = None
         self._complete = False
         self._failure: Exception | None = None
         self._progress: asyncio.Future[None] | None = None
@@ -99,6 +105,12 @@ class Connection(asyncio.Protocol):
 
     def on_body(self, chunk: bytes) -> None:
         """Take a part of the body."""
+        self._size += len(chunk)
+        if self._largest is not None and self._size > self._largest:
+            self._chunks.clear()
+            self._failure = self._failure or TooLarge(f"the response is longer than {self._largest} bytes")
+            self.close()
+            return
         self._chunks.append(chunk)
 
     def on_message_complete(self) -> None:
@@ -122,12 +134,13 @@ class Connection(asyncio.Protocol):
         """True if the response is complete and the server keeps the connection open."""
         return self._complete and self._reusable and self.usable
 
-    def send(self, data: bytes) -> None:
-        """Send a request."""
+    def send(self, data: bytes, largest: int | None = None) -> None:
+        """Send a request, whose response may have ``largest`` bytes."""
         assert self._transport is not None
         self._parser = httptools.HttpResponseParser(self)
         self._response = Response()
         self._chunks = []
+        self._size, self._largest = 0, largest
         self._complete = self._headers_done = self._reusable = False
         self._transport.write(data)
 
@@ -195,11 +208,15 @@ class Pool:
         body: bytes,
         *,
         patience: float,
+        largest: int | None = None,
     ) -> Response:
-        """Send a request and wait for the response. Raises NotConnected, BrokenOff or TimeoutError (``patience``)."""
+        """Send a request and wait for the response. Raises NotConnected, BrokenOff or TimeoutError (``patience``).
+
+        A response of more than ``largest`` bytes is not kept: it is TooLarge, a kind of BrokenOff.
+        """
         connection = await self._connection()
         try:
-            connection.send(self._encoded(method, path, query, headers, body))
+            connection.send(self._encoded(method, path, query, headers, body), largest)
             async with asyncio.timeout(patience):
                 response = await connection.answer()
         except BaseException:
