@@ -92,22 +92,38 @@ def test_a_mutating_webhook_changes_what_is_stored() -> None:
     assert list(made["metadata"]["managedFields"][0]["fieldsV1"]["f:data"]) == [".", "f:a"]
 
 
-@pytest.mark.parametrize("path", ["/metadata/namespace", "/kind"])
+_ANOTHER: dict[str, tuple[str, int, str]] = {
+    "/metadata/namespace": (
+        "kube-system",
+        400,
+        "the namespace of the provided object does not match the namespace sent on the request",
+    ),
+    "/kind": ("Secret", 500, "converting (v1.Secret) to (core.ConfigMap): unknown conversion"),
+    "/apiVersion": (
+        "apps/v1",
+        500,
+        'Internal error occurred: no kind "ConfigMap" is registered for version "apps/v1" in scheme '
+        '"pkg/runtime/scheme.go:111"',
+    ),
+    "/data": (
+        "text",
+        500,
+        "Internal error occurred: json: cannot unmarshal string into Go struct field ConfigMap.data of type "
+        "map[string]string",
+    ),
+}
+
+
+@pytest.mark.parametrize("path", _ANOTHER)
 def test_a_mutating_webhook_cannot_make_another_object(path: str) -> None:
     """Neither in another namespace nor of another kind, when it is created or later."""
-    value = "kube-system" if path == "/metadata/namespace" else "Secret"
+    value, code, message = _ANOTHER[path]
+    refusal = (code, message)
     patch: list[Json] = []
     hook = Recorder(lambda review: response(review, patch=patch))
     cluster = Cluster(objects=[configuration("Mutating", "m", webhook("set"))], webhooks={f"{URL}/set": hook})
     made = cluster.create(config_map("first"))
-    patch.append({"op": "replace", "path": path, "value": value})
-    refusal = {
-        "/metadata/namespace": (
-            400,
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ),
-        "/kind": (500, "converting (v1.Secret) to (core.ConfigMap): unknown conversion"),
-    }[path]
+    patch.append({"op": "add", "path": path, "value": value})
     writes: list[Callable[[], object]] = [
         lambda: cluster.create(config_map("second")),
         lambda: cluster.update({**made, "data": {"a": "1"}}),
@@ -120,6 +136,49 @@ def test_a_mutating_webhook_cannot_make_another_object(path: str) -> None:
     assert [(obj["metadata"]["namespace"], obj["metadata"]["name"], obj.get("data")) for obj in kept] == [
         ("default", "first", made.get("data"))
     ]
+
+
+def test_what_a_webhook_removes_is_filled_in_or_refused() -> None:
+    """An object without a kind is of the kind of the request; one without metadata has no name."""
+    patch: list[Json] = []
+    hook = Recorder(lambda review: response(review, patch=patch))
+    cluster = Cluster(objects=[configuration("Mutating", "m", webhook("set"))], webhooks={f"{URL}/set": hook})
+    for field in ("/kind", "/apiVersion", "/metadata/namespace"):
+        patch[:] = [{"op": "remove", "path": field}]
+        made = cluster.create(config_map(f"c{len(cluster.list(CONFIG))}"))
+        assert (made["kind"], made["apiVersion"], made["metadata"]["namespace"]) == ("ConfigMap", "v1", "default")
+    patch[:] = [{"op": "remove", "path": "/metadata"}]
+    with pytest.raises(ApiError, match="name or generateName is required"):
+        cluster.create(config_map("last"))
+
+
+def test_a_webhook_cannot_make_an_object_that_is_being_deleted() -> None:
+    """A create wipes these fields after the webhooks as before them."""
+    patch = [{"op": "add", "path": "/metadata/deletionTimestamp", "value": "2001-01-01T00:00:00Z"}]
+    hook = Recorder(lambda review: response(review, patch=patch))
+    cluster = Cluster(objects=[configuration("Mutating", "m", webhook("set"))], webhooks={f"{URL}/set": hook})
+    assert "deletionTimestamp" not in cluster.create(config_map("c"))["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("patch", "code", "message"),
+    [
+        ({"op": "remove", "path": "/kind"}, 500, "Object 'Kind' is missing"),
+        ({"op": "replace", "path": "/kind", "value": "Gadget"}, 422, "must be Widget"),
+        ({"op": "replace", "path": "/apiVersion", "value": "other/v1"}, 500, "from an invalid group/version: other/v1"),
+        ({"op": "remove", "path": "/metadata"}, 422, "name or generateName is required"),
+        ({"op": "replace", "path": "/metadata", "value": "x"}, 500, "metadata"),
+    ],
+)
+def test_a_webhook_cannot_make_another_custom_resource(patch: Json, code: int, message: str) -> None:
+    """The answers name the field, the kind or the version."""
+    hook = Recorder(lambda review: response(review, patch=[patch]))
+    objects = [configuration("Mutating", "m", webhook("set", "widgets"))]
+    cluster = Cluster(crds=[definition("Widget")], objects=objects, webhooks={f"{URL}/set": hook})
+    with pytest.raises(ApiError, match=message) as refused:
+        cluster.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})
+    assert refused.value.http_code == code
+    assert cluster.list("Widget.example.com/v1") == []
 
 
 def test_updates_and_deletes_are_reviewed_with_the_old_object() -> None:

@@ -14,6 +14,7 @@ from kontend.cluster.resources import Resource
 from kontend.cluster.state import State
 from kontend.cluster.storage import read_back, served, with_managed_fields
 from kontend.kube.apply.managed_fields import ManagedFields
+from kontend.kube.errors import BadRequest, internal_error
 from kontend.kube.meta.names import Key
 
 _OPTIONS: Final = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
@@ -75,8 +76,12 @@ class Operation:
     def replace(self, resource: Resource, obj: dict[str, Any]) -> None:
         """Take over an object at the version of ``resource``, decoded and defaulted, in place of the one so far."""
         assert self.obj is not None  # there is nothing to replace on a delete
-        obj["metadata"].pop("managedFields", None)
-        decoded = served(self.target.resource, resource.normalized(obj)[0])
+        if isinstance(obj["metadata"], dict):
+            obj["metadata"].pop("managedFields", None)
+        try:
+            decoded = served(self.target.resource, resource.normalized(obj)[0])
+        except BadRequest as error:  # of a webhook, not of the client
+            raise internal_error(str(error)) from None
         self.obj.clear()
         self.obj.update(decoded)
 

@@ -26,6 +26,7 @@ from kontend.cluster.storage import check_namespace_matches
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import ApiError, BadRequest, forbidden, internal_error
 from kontend.kube.field_errors import go_quote
+from kontend.kube.meta.names import api_version, kind_of
 from kontend.kube.patches.json_patch import apply_json_patch, parse_json_patch
 
 MUTATING: Final = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
@@ -196,27 +197,37 @@ def _patch(webhook: Webhook, operation: Operation, resource: Resource, response:
         raise internal_error(f"the patch of webhook {go_quote(webhook.name)} leaves no object")
     if orjson.dumps(before, option=orjson.OPT_SORT_KEYS) == orjson.dumps(patched, option=orjson.OPT_SORT_KEYS):
         return False
-    _check_identity(operation, resource, patched)
-    operation.replace(resource, patched)
+    if not isinstance(patched.setdefault("metadata", {}), dict) and resource.custom is not None:
+        raise internal_error("metadata: expected an object")
+    operation.replace(_resource_of(operation, resource, patched), patched)
+    check_namespace_matches(operation.target, operation.obj["metadata"])
     return True
 
 
-def _check_identity(operation: Operation, resource: Resource, patched: dict[str, Any]) -> None:
-    """Refuse a patch that makes another kind of the object, or moves it to another namespace.
+def _resource_of(operation: Operation, resource: Resource, patched: dict[str, Any]) -> Resource:
+    """Return the version that a patched object is written at. Refuse one of another kind.
 
-    kube-apiserver compares the namespace before it stores the object, after all webhooks. Here the first webhook that
-    changes it ends the request, so that no later one is asked about an object that cannot be stored.
+    kube-apiserver decodes the object by what it calls itself, and converts that to the kind of the request. It compares
+    the namespace before it stores the object, after all webhooks. Here the first webhook that changes it ends the
+    request, so that no later one is asked about an object that cannot be stored.
     """
-    kind = patched.get("kind") or resource.kind
-    # The kind of a custom resource is checked with its schema.
-    if resource.custom is None and kind != resource.kind:
-        internal = (resource.internal_group or "core").partition(".")[0]
-        raise ApiError(
-            f"converting ({resource.version}.{kind}) to ({internal}.{resource.kind}): unknown conversion", code=500
-        )
-    metadata = patched.get("metadata")
-    if isinstance(metadata, dict):
-        check_namespace_matches(operation.target, metadata)
+    registry = operation.state.registry
+    if resource.custom is None:
+        patched["apiVersion"] = patched.get("apiVersion") or api_version(resource.group, resource.version)
+        patched["kind"] = patched.get("kind") or resource.kind
+    written = kind_of(patched)
+    if not written.kind:
+        raise internal_error(f"Object 'Kind' is missing in '{orjson.dumps(patched).decode()}'")
+    found = registry.of_kind(written)
+    if found is not None and found.key == resource.key:
+        return found
+    if resource.custom is None:
+        why = registry.why_not(resource, written)
+        raise ApiError(why, code=500) if found is not None else internal_error(why)
+    if registry.of_kind(written._replace(kind=resource.kind)) is not None:
+        return resource  # another kind: its schema refuses it
+    group_version = api_version(written.group, written.version)
+    raise ApiError(f"request to convert CR from an invalid group/version: {group_version}", code=500)
 
 
 def _denied(name: str, status: Any) -> ApiError:

@@ -33,7 +33,9 @@ from kontend.kube.schema.tree import MISSING
 
 _GENERATED_NAME_ATTEMPTS: Final = 8
 _GENERATED_NAME_LIMIT: Final = 63
-_SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+#: Fields that nothing sets on a new object, a webhook no more than a client.
+_NEVER_NEW: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", *_NEVER_NEW)
 
 
 def create(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, dict[str, Any]]:
@@ -65,6 +67,8 @@ def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFi
     before = state
     obj = resource.to_hub(obj)
     metadata = obj["metadata"]
+    for name in _NEVER_NEW:
+        metadata.pop(name, None)
     generated = bool(metadata.get("generateName")) and not metadata.get("name")
     if generated:
         state, metadata["name"] = _generate_name(state, target, metadata["generateName"])
