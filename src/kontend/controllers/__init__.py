@@ -24,14 +24,17 @@ from kontend.controllers.storage.volume_binding import VolumeClaims, Volumes
 from kontend.controllers.storage.volume_protection import ClaimProtection, VolumeProtection
 from kontend.controllers.workloads.daemon_set import DaemonSets
 from kontend.controllers.workloads.deployment import Deployments
+from kontend.controllers.workloads.disruption_budget import DisruptionBudgets
 from kontend.controllers.workloads.replica_set import ReplicaSets
+from kontend.controllers.workloads.replication_controller import ReplicationControllers
 from kontend.controllers.workloads.stateful_set import StatefulSets
 from kontend.runtime.controller import Controller
 
 __all__ = [
-    "ClaimProtection", "CronJobs", "DaemonSets", "Deployments", "EndpointSlices", "Endpoints", "FinishedJobs",
-    "GarbageCollector", "Jobs", "Namespaces", "Nodes", "PodLifecycle", "ReplicaSets", "Scheduler", "StatefulSets",
-    "VolumeClaims", "VolumeProtection", "Volumes", "by_name", "controllers", "pod_controllers",
+    "ClaimProtection", "CronJobs", "DaemonSets", "Deployments", "DisruptionBudgets", "EndpointSlices", "Endpoints",
+    "FinishedJobs", "GarbageCollector", "Jobs", "Namespaces", "Nodes", "PodLifecycle", "ReplicaSets",
+    "ReplicationControllers", "Scheduler", "StatefulSets", "VolumeClaims", "VolumeProtection", "Volumes", "by_name",
+    "controllers", "pod_controllers",
 ]  # fmt: skip
 
 
@@ -42,7 +45,7 @@ def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list
     or ``only`` those that are named.
 
     >>> len(controllers())
-    15
+    17
     """
     return [
         GarbageCollector(only=only, custom=custom),
@@ -60,16 +63,21 @@ def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list
         VolumeProtection(),
         Endpoints(),
         EndpointSlices(),
+        ReplicationControllers(),
+        DisruptionBudgets(),
     ]
 
 
-def pod_controllers(*, jobs_end: bool = False) -> list[Controller]:
+def pod_controllers(*, jobs_end: bool = False, commands: bool = False) -> list[Controller]:
     """Returns the controllers that schedule pods and run them; with ``jobs_end``, pods of Jobs end by themselves.
+
+    With ``commands`` the containers end as their commands say, where that can be told without running them; otherwise
+    every pod runs until the test ends it.
 
     >>> [controller.name for controller in pod_controllers()]
     ['node', 'scheduler', 'kubelet']
     """
-    return [Nodes(), Scheduler(), PodLifecycle(jobs_end=jobs_end)]
+    return [Nodes(), Scheduler(), PodLifecycle(jobs_end=jobs_end, commands=commands)]
 
 
 def by_name(definitions: Iterable[Mapping[str, Any]] = ()) -> dict[str, Controller]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cmp_to_key
 from typing import Any, Final
@@ -12,7 +12,7 @@ from kontend.cluster.times import seconds
 from kontend.kube.errors import ApiError
 from kontend.kube.meta.accessors import controller_of, is_deleting, labels_of, uid_of
 from kontend.kube.meta.names import Key, key_of
-from kontend.kube.meta.selectors import selector_from_json
+from kontend.kube.meta.selectors import LabelSelector, selector_from_json
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.patches import Object
@@ -109,7 +109,7 @@ async def pods_of(api: Api, owner: Object) -> list[Object]:
     return controlled + orphans
 
 
-def selecting(kind: str) -> Mapper:
+def selecting(kind: str, read: Callable[[Mapping[str, Any]], LabelSelector] = selector_from_json) -> Mapper:
     """A mapping from a pod without a controller to the objects of a kind whose selector matches it."""
 
     def requests(pod: Object, cache: Cache) -> Iterator[Key]:
@@ -117,7 +117,7 @@ def selecting(kind: str) -> Mapper:
             return
         for candidate in cache.list(kind, namespace=pod["metadata"]["namespace"]):
             selector = (candidate.get("spec") or {}).get("selector")
-            if selector and selector_from_json(selector).matches(labels_of(pod)):
+            if selector and read(selector).matches(labels_of(pod)):
                 yield key_of(candidate)
 
     return requests

@@ -38,22 +38,32 @@ _BURST: Final = 500
 
 
 class ReplicaSets(BuiltIn):
-    """Keeps the number of pods of ReplicaSets."""
+    """Keeps the number of pods of ReplicaSets.
+
+    What differs for ReplicationControllers is an attribute: kube-controller-manager runs the same code for both too.
+    """
 
     name = "replicaset"
     kind = REPLICA_SETS
     owns = (PODS,)
     watches: ClassVar[Mapping[str, Mapper]] = {PODS: selecting(REPLICA_SETS)}
     indexes: ClassVar[Mapping[str, Mapping[str, Indexer]]] = {PODS: {CONTROLLER: by_controller}}
+    #: Whether the status has a field for the pods that are being deleted.
+    counts_terminating: ClassVar[bool] = True
+
+    @staticmethod
+    def selector(written: Mapping[str, Any]) -> LabelSelector:
+        """Reads ``spec.selector``."""
+        return selector_from_json(written)
 
     async def sync(self, request: Request, api: Api) -> Result | None:
         """Counts the pods, creates or deletes some, and writes the status."""
         try:
-            replica_set = await api.get(REPLICA_SETS, request)
+            replica_set = await api.get(self.kind, request)
         except NotFound:
             return None
         spec = replica_set["spec"]
-        selector = selector_from_json(spec["selector"])
+        selector = self.selector(spec["selector"])
         pods = await pods_of(api, replica_set)
         active = await claim(api, replica_set, [pod for pod in pods if is_active(pod)], selector)
         terminating = [pod for pod in pods if is_terminating(pod) and _is_claimed(pod, replica_set, selector)]
@@ -61,7 +71,9 @@ class ReplicaSets(BuiltIn):
         if not is_deleting(replica_set):
             failure = await self._manage(api, replica_set, active)
         now = api.now()
-        status = _status(replica_set, active, terminating, failure, now)
+        status = _status(replica_set, active, failure, now)
+        if self.counts_terminating:
+            status["terminatingReplicas"] = len(terminating)
         if status != (replica_set.get("status") or {}):
             replica_set["status"] = status
             await api.status.update(replica_set)
@@ -99,13 +111,13 @@ class ReplicaSets(BuiltIn):
         owner = controller_of(replica_set)
         siblings = [replica_set]
         if owner is not None:
-            every = await api.list(REPLICA_SETS, namespace=namespace)
+            every = await api.list(self.kind, namespace=namespace)
             siblings = [
                 replica_set
                 for replica_set in every
                 if (controller_of(replica_set) or {}).get("uid") == owner.get("uid")
             ]
-        selectors = [selector_from_json(sibling["spec"]["selector"]) for sibling in siblings]
+        selectors = [self.selector(sibling["spec"]["selector"]) for sibling in siblings]
         pods = await api.list(PODS, namespace=namespace)
         return [pod for pod in pods if any(selector.matches(labels_of(pod)) for selector in selectors)]
 
@@ -121,9 +133,7 @@ def _is_claimed(pod: Object, replica_set: Object, selector: LabelSelector) -> bo
     return is_controlled_by(pod, replica_set) and selector.matches(labels_of(pod))
 
 
-def _status(
-    replica_set: Object, active: list[Object], terminating: list[Object], failure: ApiError | None, now: str
-) -> dict[str, Any]:
+def _status(replica_set: Object, active: list[Object], failure: ApiError | None, now: str) -> dict[str, Any]:
     spec = replica_set["spec"]
     template = selector_from_labels(((spec.get("template") or {}).get("metadata") or {}).get("labels"))
     ready = [pod for pod in active if is_ready(pod)]
@@ -141,7 +151,6 @@ def _status(
         else:
             status.pop(name, None)
     status["replicas"] = len(active)
-    status["terminatingReplicas"] = len(terminating)
     _set_failure(status, len(active) - (spec.get("replicas") or 0), failure, now)
     return status
 
