@@ -101,10 +101,9 @@ class Inside:
         """The controllers; new ones when writes that they have seen were taken back because they could not be saved."""
         cluster = self._server.cluster
         if self._process is None or cluster.state.resource_version < self._seen:
-            every: list[Any] = [
-                ClusterRoleAggregation(),
-                *(pod_controllers(jobs_end=self._jobs_end) if self._pods else ()),
-            ]
+            # Runs of live must not depend on a clock, so commands are followed elsewhere only.
+            pods = pod_controllers(jobs_end=self._jobs_end, commands=not self._jobs_end)
+            every: list[Any] = [ClusterRoleAggregation(), *(pods if self._pods else ())]
             every += [GarbageCollector()] if self._owners else []
             if self._built_in:
                 every += [*controllers(), ServiceAccounts(), Quotas()]

@@ -11,8 +11,9 @@ from typing import Any, Final
 import xxhash
 
 from kontend.controllers.built_in import BuiltIn
+from kontend.controllers.nodes.containers import Host, advance
 from kontend.controllers.nodes.node_fit import NODES
-from kontend.controllers.nodes.pod_script import becomes_ready, has_script, next_status
+from kontend.controllers.nodes.pod_script import has_script, next_status
 from kontend.controllers.workloads.pods import PODS, is_finished, is_ready, phase_of
 from kontend.kube.errors import NotFound
 from kontend.kube.meta.accessors import is_deleting
@@ -101,10 +102,14 @@ class PodLifecycle(BuiltIn):
     manager = "kubelet"
     kind = PODS
 
-    def __init__(self, *, jobs_end: bool = False) -> None:
-        """With ``jobs_end``, pods of Jobs end by themselves, unless they say how they do."""
+    def __init__(self, *, jobs_end: bool = False, commands: bool = False) -> None:
+        """With ``jobs_end``, pods of Jobs end by themselves, unless they say how they do.
+
+        With ``commands`` a container ends as its command says, where that can be told without running it.
+        """
         super().__init__()
         self._jobs_end = jobs_end
+        self.host = Host(commands=commands)
 
     async def sync(self, request: Request, api: Api) -> Result | None:
         """Takes a pod to its next phase."""
@@ -114,25 +119,43 @@ class PodLifecycle(BuiltIn):
             return None
         if not (pod.get("spec") or {}).get("nodeName"):
             return None
+        phase = phase_of(pod)
         if is_deleting(pod):
             await self._stop(api, pod)
-        elif phase_of(pod) in ("", "Pending"):
-            await self._start(api, pod)
-        elif phase_of(pod) == "Running" and has_script(pod, jobs_end=self._jobs_end):
+        elif phase == "Running" and has_script(pod, jobs_end=self._jobs_end):
             return await self._play(api, pod)
-        elif phase_of(pod) == "Running" and pod["spec"].get("readinessGates") and is_ready(pod) != _gates_open(pod):
-            now = api.now()
-            ready = [_condition("Ready", "True" if _gates_open(pod) else "False", now)]
-            await api.status.patch(pod, strategic_merge_patch({"status": {"conditions": ready}}))
+        elif phase in ("", "Pending") or (phase == "Running" and self._looks_after(pod)):
+            return await self._advance(api, pod)
         return None
 
-    async def _start(self, api: Api, pod: Object) -> None:
+    def _looks_after(self, pod: Object) -> bool:
+        """Reports whether a running pod changes by itself; what a user reports about any other stays."""
+        gates = pod["spec"].get("readinessGates") and is_ready(pod) != _gates_open(pod)
+        return bool(gates) or self.host.follows(pod) or self._is_behind(pod)
+
+    def _is_behind(self, pod: Object) -> bool:
+        status = pod.get("status") or {}
+        return self.host.commands and status.get("observedGeneration", 0) < pod["metadata"].get("generation", 0)
+
+    async def _advance(self, api: Api, pod: Object) -> Result | None:
+        """Takes the containers of a pod to their states of now."""
         try:
             node = await api.get(NODES, Key("", pod["spec"]["nodeName"]))
         except NotFound:
-            return  # no node runs it
-        host = next((address["address"] for address in (node.get("status") or {}).get("addresses") or ()), "")
-        await api.status.patch(pod, strategic_merge_patch({"status": _running(pod, host, api.now())}))
+            return None  # no node runs it
+        now, old = api.now(), pod.get("status") or {}
+        status, delay = advance(pod, now, self.host)
+        changed = {name: value for name, value in status.items() if value != old.get(name)}
+        if not changed["conditions"]:
+            del changed["conditions"]
+        if not old.get("podIP"):
+            host = next((address["address"] for address in (node.get("status") or {}).get("addresses") or ()), "")
+            changed |= _started(pod, host, now)
+        if self._is_behind(pod):
+            changed["observedGeneration"] = pod["metadata"]["generation"]
+        if changed:
+            await api.status.patch(pod, strategic_merge_patch({"status": changed}))
+        return None if delay is None else Result(requeue_after=delay)
 
     async def _play(self, api: Api, pod: Object) -> Result | None:
         """Takes a pod that says how it behaves one step further."""
@@ -155,6 +178,7 @@ class PodLifecycle(BuiltIn):
             }
             await api.status.patch(pod, strategic_merge_patch({"status": status}))
         try:
+            self.host.forget(pod["metadata"]["uid"])
             await api.delete(pod, resource_version="", grace_period=0)
         except NotFound:
             return
@@ -177,31 +201,10 @@ def _container(container: dict[str, Any], state: dict[str, Any]) -> dict[str, An
     }
 
 
-def _running(pod: Object, host: str, now: str) -> dict[str, Any]:
-    """The status of a pod that has just started."""
-    spec = pod["spec"]
-    address = host if spec.get("hostNetwork") and host else _address("10.244", pod["metadata"]["uid"])
-    ready = "True" if _gates_open(pod) and becomes_ready(pod) else "False"
-    conditions = [
-        _condition(kind, status, now)
-        for kind, status in (
-            ("PodReadyToStartContainers", "True"),
-            ("Initialized", "True"),
-            ("Ready", ready),
-            ("ContainersReady", "True" if becomes_ready(pod) else "False"),
-        )
-    ]
-    running = [_container(container, {"running": {"startedAt": now}}) for container in spec["containers"]]
-    if not becomes_ready(pod):
-        running = [{**container, "ready": False} for container in running]
-    status: dict[str, Any] = {
-        "phase": "Running",
-        "conditions": conditions,
-        "podIP": address,
-        "podIPs": [{"ip": address}],
-        "startTime": now,
-        "containerStatuses": running,
-    }
+def _started(pod: Object, host: str, now: str) -> dict[str, Any]:
+    """The part of the status of a pod that stays as it is from its start on."""
+    address = host if pod["spec"].get("hostNetwork") and host else _address("10.244", pod["metadata"]["uid"])
+    status: dict[str, Any] = {"podIP": address, "podIPs": [{"ip": address}], "startTime": now}
     if host:
         status["hostIP"] = host
         status["hostIPs"] = [{"ip": host}]
