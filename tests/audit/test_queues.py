@@ -62,7 +62,7 @@ def _audit(audited: Auditor, **bodies: str) -> dict[str, Severity]:
         "marks/marks.go": _HELPER,
         **{f"{name}/a.go": _CONTROLLER.format(package=name, body=body) for name, body in bodies.items()},
     }
-    findings = audited(sources).findings
+    findings = audited(sources, head=False).findings
     return {finding.path: finding.severity for finding in findings if finding.rule == "status-patch-without-lock"}
 
 
@@ -87,5 +87,5 @@ def test_a_sub_reconciler_belongs_to_the_controller_that_calls_it(audited: Audit
     top = _CONTROLLER.format(package="one", body=body)
     top = top.replace("struct { client.Client }", "struct {\n\tclient.Client\n\tpart *sub.Reconciler\n}")
     top = top.replace('"example.com/widget/marks"', '"example.com/widget/sub"')
-    report = audited({"go.mod": "module example.com/widget\n", "sub/a.go": sub, "one/a.go": top})
+    report = audited({"go.mod": "module example.com/widget\n", "sub/a.go": sub, "one/a.go": top}, head=False)
     assert {finding.severity for finding in report.findings} == {Severity.WARNING}

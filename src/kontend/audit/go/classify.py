@@ -26,10 +26,11 @@ from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.types import resolve_function, type_of
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.go.versions import without_version
-from kontend.audit.site import Base, BaseOrigin, Lock, Obstacle, PatchType, Provenance, Role, Site, Target, Verb
+from kontend.audit.site import Base, BaseOrigin, Lock, Obstacle, PatchType, Provenance, Retry, Role, Site, Target, Verb
 
 _REMOVES = re.compile(r"(?i)(remove|strip|drop|clear)\w*finalizer")
 _ADDS = re.compile(r"(?i)(add|ensure|insert)\w*finalizer|set\w*finalizer\b|append\([\w.()]*finalizers")
+_UNORDERED = (Lock.UNLOCKED, Lock.MIXED)
 _INTENT = re.compile(
     r"(?i)intentional|not status|on purpose|deliberate|no optimistic lock|without (an )?optimistic"
     r"|only touch(es)? (our|its)"
@@ -61,6 +62,7 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
     facts = hazards(workspace, write, made, changed, source, lock)
     deleting = runs_while_deleting(workspace, file, call) or _finalized(workspace, file, changed)
     retry = retry_around(workspace, file, call, write.object)
+    apart = separately_read(workspace, write, made, source)
     site = Site(
         language="go",
         path=file.path,
@@ -96,9 +98,17 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         local_kind=object_type is not None and workspace.directory_of(object_type.package, file.directory) is not None,
         owner_reference=_owner_reference(workspace, write, changed),
         of_client=function is not None and _of_client(function),
-        obstacle=obstacle(workspace, write, made, retry) if lock in (Lock.UNLOCKED, Lock.MIXED) else Obstacle.NONE,
+        obstacle=_obstacle(workspace, write, made, retry, apart=apart) if lock in _UNORDERED else Obstacle.NONE,
     )
     return Classified(site, write, tuple(made), tuple(changed))
+
+
+def _obstacle(
+    workspace: Workspace, write: Write, made: list[PatchSource], retry: Retry | None, *, apart: bool
+) -> Obstacle:
+    found = obstacle(workspace, write, made, retry)
+    # A lock sends the version of the base, which the retry does not read again: every attempt would be refused.
+    return Obstacle.STALE_BASE if found is Obstacle.NONE and apart else found
 
 
 def _custom(workspace: Workspace, file: GoFile, kind: GoType | None) -> bool | None:
