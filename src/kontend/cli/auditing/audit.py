@@ -58,6 +58,10 @@ def parser() -> Parser:
         help="reproduce findings in the explorer: controllers on kontend's runtime by running them, Go patches by "
         "running the same pattern",
     )
+    action.add_argument("--watch", action="store_true", help="audit again whenever a file changes, until Ctrl-C")
+    action.add_argument(
+        "--lsp", action="store_true", help="serve an editor on standard input and output (pip install 'kontend[lsp]')"
+    )
     action.add_argument("--write-baseline", metavar="FILE", help="write the findings to FILE and exit 0")
     return made
 
@@ -90,6 +94,8 @@ def run(argv: Sequence[str]) -> int:
     with usage_errors(ConfigError, BaselineError, DiffError, UnknownRule):
         settings = _settings(options)
         baseline = options.baseline or _beside(settings)
+        if options.lsp or options.watch:
+            return _stay(options, settings, baseline)
         progress = _Progress()
         report = audit(options.paths, settings, baseline=baseline, diff=options.diff, progress=progress)
         progress.clear()
@@ -105,6 +111,26 @@ def run(argv: Sequence[str]) -> int:
         return _fix(report, options)
     _print(_render(report, settings, options), options.output_file)
     return _exit_code(report, settings, options)
+
+
+def _stay(options: argparse.Namespace, settings: Settings, baseline: str | None) -> int:
+    """Audit again and again: for an editor, or after each change."""
+    actions = (("--fix", options.fix), ("--confirm", options.confirm), ("--write-baseline", options.write_baseline))
+    wrong = next((name for name, given in actions if given), None)
+    if wrong is not None or (options.lsp and options.watch):
+        raise UsageError(f"{'--lsp' if options.lsp else '--watch'} cannot be combined with {wrong or '--watch'}")
+
+    def once() -> Report:
+        return audit(options.paths, settings, baseline=baseline, diff=options.diff)
+
+    if options.lsp:
+        from kontend.cli.auditing.language_server import serve
+
+        return serve(once, settings.show)
+    from kontend.cli.auditing.watching import watch
+
+    watch(options.paths, lambda: _print(_render(once(), settings, options), options.output_file))
+    return ExitCode.OK
 
 
 def _exit_code(report: Report, settings: Settings, options: argparse.Namespace) -> int:
