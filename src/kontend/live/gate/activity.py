@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kontend.live.gate.call import LEASES, UNJUDGED, Call
 
@@ -25,6 +25,14 @@ class _Failures:
     count: int = 0
 
 
+@dataclass(slots=True)
+class _Repetitions:
+    """Calls that a process has made since it has last changed something, or since it was last waited for."""
+
+    began: float
+    counts: Counter[Call] = field(default_factory=Counter)
+
+
 class Activity:
     """The activity of each process, by its name."""
 
@@ -37,6 +45,7 @@ class Activity:
         self.heard: set[str] = set()
         #: The calls whose last attempt has failed.
         self._failed: dict[str, dict[Call, _Failures]] = {}
+        self._repeated: dict[str, _Repetitions] = {}
         #: Calls that do not count: how often each was made since the last one that does.
         self._rounds: dict[str, Counter[Call | None]] = {}
 
@@ -51,6 +60,9 @@ class Activity:
         self.heard.add(process)
         if self.counts(call):
             self.note_work(process)
+            if call is not None and call.verb != "watch":
+                known = self._repeated.setdefault(process, _Repetitions(self.last[process]))
+                known.counts[call] += 1
         elif call in self.background:
             self._rounds.setdefault(process, Counter())[call] += 1
 
@@ -63,6 +75,10 @@ class Activity:
         """Note that a process works now."""
         self.last[process] = asyncio.get_running_loop().time()
         self._rounds.pop(process, None)
+
+    def note_change(self, process: str) -> None:
+        """Note that a process has changed something: it does not go round in vain."""
+        self._repeated.pop(process, None)
 
     def note_outcome(self, process: str, call: Call, *, failed: bool) -> None:
         """Note that an attempt at a call has failed or succeeded, now."""
@@ -84,10 +100,16 @@ class Activity:
         """
         return {call: failures.longest for call, failures in self._failed.get(process, {}).items()}
 
-    def is_stuck(self, process: str, failures: int, seconds: float) -> bool:
-        """Return whether a call has failed so often since the last :meth:`begin_wait`, for ``seconds``."""
+    def is_stuck(self, process: str, times: int, seconds: float) -> bool:
+        """Return whether a call has failed so often, or was made so often and has changed nothing, for ``seconds``.
+
+        Both count from the last :meth:`begin_wait`.
+        """
+        repeated = self._repeated.get(process)
+        if repeated is not None and max(repeated.counts.values(), default=0) >= times:
+            return self.last[process] - repeated.began >= seconds
         return any(
-            failed.count >= failures and failed.last - failed.began >= seconds
+            failed.count >= times and failed.last - failed.began >= seconds
             for failed in self._failed.get(process, {}).values()
         )
 
@@ -98,6 +120,7 @@ class Activity:
     def begin_wait(self, process: str) -> None:
         """Count rounds and failures from now on: something has changed that the process may find."""
         self._rounds.pop(process, None)
+        self._repeated.pop(process, None)
         now = asyncio.get_running_loop().time()
         for failures in self._failed.get(process, {}).values():
             failures.began, failures.count = now, 0
@@ -106,3 +129,4 @@ class Activity:
         """Forget the calls of a process that has been killed."""
         self._rounds.pop(process, None)
         self._failed.pop(process, None)
+        self._repeated.pop(process, None)

@@ -259,6 +259,8 @@ class LiveGate:
             return
         request.before, request.after = before, after
         self._learn_names(request)
+        if request.changed:
+            self.activity.note_change(request.process)
         if not request.changed or not request.call.writes:
             return
         decisions = self._decisions.after_commit(request.call) if request.process == self._primary else []

@@ -20,7 +20,8 @@ _AFTER_START: Final = 0.25
 #: The silence after repeated failures, as a multiple of the longest time between two of them, and in seconds at most.
 _BACKOFF: Final = 2.3
 _LONGEST_BACKOFF: Final = 5.0
-#: Failures of one call in a row after which a process that lacks events waits for these.
+#: Failures of one call in a row, or repetitions that change nothing, after which a process that lacks events waits for
+#: these: it asks again and again for what is on its way.
 _IN_VAIN: Final = 10
 
 
