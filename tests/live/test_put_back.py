@@ -13,19 +13,19 @@ from kontend.live.process.quiescence import Rest
 from kontend.live.properties.findings import Expected, findings
 from kontend.live.properties.masking import Mask, comparable
 from kontend.live.runs.outcome import Run
-from kontend.live.runs.setting import PRIMARY
+from kontend.live.runs.setting import PRIMARY, SECOND
 from kontend.live.runs.workload import USER
 
 KEY = Key("default", "child")
 CONFIG_MAPS = "ConfigMap/v1"
 
 
-def run_of(author: str, written: str) -> Run:
+def run_of(author: str, written: str, edit: str = "edited") -> Run:
     """A controller that has read a child writes it when another one has edited it."""
     cluster, log = Cluster(), Log()
     made = cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child"}, "data": {"a": "1"}})
     initial = before = cluster.state
-    cluster.patch(CONFIG_MAPS, "child", {"data": {"a": "edited"}}, manager=author)
+    cluster.patch(CONFIG_MAPS, "child", {"data": {"a": edit}}, manager=author)
     if author == USER:
         log.add(Happening(USER, "act", "edits", 1.0, 1, before, cluster.state))
     else:
@@ -45,7 +45,9 @@ def run_of(author: str, written: str) -> Run:
     [
         (USER, "2", []),  # unperturbed runs put it back, too
         (USER, "edited", ["lost update", "diverged"]),  # what the user decides stays there
-        ("another", "2", ["lost update"]),  # another program will not give up
+        ("another", "2", ["lost update"]),  # another program does not write it again
+        (SECOND, "2", []),  # the instance that has taken over did the same work
+        (SECOND, "edited", ["lost update", "diverged"]),
     ],
 )
 def test_an_edit_that_no_run_keeps_is_drift(author: str, ends_with: str, expected: list[str]) -> None:
@@ -58,3 +60,10 @@ def test_an_edit_that_no_run_keeps_is_drift(author: str, ends_with: str, expecte
 
 def test_without_an_expected_end_nothing_is_taken_for_drift() -> None:
     assert [finding.property for finding in findings(run_of(USER, "2"), Expected((), Mask()))] == ["lost update"]
+
+
+def test_an_identity_is_lost_even_if_another_one_takes_its_place() -> None:
+    one, other = (f"{digit}b7bc492-38cd-4a7c-8be6-54a7d4850850" for digit in "01")
+    run = run_of(SECOND, one, other)
+    facts = Expected([comparable(run.initial, run.final)], Mask())
+    assert [finding.property for finding in findings(run, facts)] == ["lost update"]

@@ -243,7 +243,16 @@ def _is_own(own: str, base: Version, old: Version, overwrite: Overwrite) -> bool
     """The field was the writer's alone, and what is lost is no identity."""
     if overwrite.removed:
         return author_of(base, overwrite.path) == own
-    return author_of(old, overwrite.path) == own and not _UUID.search(orjson.dumps(overwrite.lost))
+    return author_of(old, overwrite.path) == own and not has_uuid(overwrite.lost)
+
+
+def has_uuid(value: Any) -> bool:
+    """Reports whether a value is, or contains, an identity by which others may know something.
+
+    >>> has_uuid({"id": "6b7bc492-38cd-4a7c-8be6-54a7d4850850"}), has_uuid("2026-11-19T02:36:29Z")
+    (True, False)
+    """
+    return _UUID.search(orjson.dumps(value)) is not None
 
 
 @lru_cache(maxsize=10_000)
