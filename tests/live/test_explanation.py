@@ -120,3 +120,24 @@ def test_an_error_in_one_explanation_costs_neither_the_text_nor_the_traces(
     assert [read_archive(Path(path)).schedule[0]["actions"] for path in replays] == [1, 2]
     assert f"{replays[0]} has all steps of the run" in err
     assert replays[1] not in err
+
+
+def test_what_unperturbed_runs_do_after_the_user_has_stopped_explains_nothing() -> None:
+    cluster, log = Cluster(state=INITIAL), Log()
+    phases: list[State] = []
+    for text in ("write 1", "the user deletes it"):
+        before = cluster.state
+        if phases:
+            cluster.delete("ConfigMap/v1", "c", namespace="default")
+        else:
+            cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}})
+        log.add(Happening("controller", "act", text, 0.0, before=before, after=cluster.state))
+        phases.append(cluster.state)
+    good = Run(Plan(()), log, Rest.IDLE, INITIAL, cluster.state, phases=phases)
+    expected = Expected([comparable(INITIAL, good.final)], Mask())
+    baseline = Baseline((good, good), setting(["true"], "plain.yaml"), expected, (), ())
+    run = Run(Plan((), actions=0), Log(), Rest.IDLE, INITIAL, INITIAL)
+    (finding,) = findings(run, baseline.expected_after(0))
+    assert explain(finding, run, baseline).sentence == (
+        "no step has made configmaps default/c; in unperturbed runs write 1 does"
+    )

@@ -92,11 +92,14 @@ class _Write(NamedTuple):
 
 
 class _History:
-    """The writes of a run, in order."""
+    """The writes of a run, in order; those up to the phase of an action, if one is given."""
 
-    def __init__(self, run: Run, mask: Mask) -> None:
+    def __init__(self, run: Run, mask: Mask, actions: int | None = None) -> None:
         self.writes: list[_Write] = []
+        last = run.phases[actions] if actions is not None and actions < len(run.phases) else run.final
         for step in steps_of(run):
+            if step.before.resource_version >= last.resource_version:
+                break
             number = 0 if step.by_server else step.number
             for change in step.after.changes_since(step.before.resource_version):
                 metadata = _content(change.new or change.old).get("metadata") or {}
@@ -125,7 +128,7 @@ def cause_of(finding: Finding, run: Run, baseline: Baseline) -> Cause:
 def explain(finding: Finding, run: Run, baseline: Baseline) -> Cause:
     """Return the cause of a finding."""
     expected = baseline.expected_after(run.plan.actions)
-    history, good = _History(run, expected.mask), _History(baseline.runs[0], expected.mask)
+    history, good = _History(run, expected.mask), _History(baseline.runs[0], expected.mask, run.plan.actions)
     nearest: Sequence[Difference] = finding.difference
     if not nearest and expected.finals:
         final = comparable(run.initial, run.final, expected.mask)
@@ -191,7 +194,9 @@ def _difference(difference: Difference, history: _History, good: _History) -> Ca
         if removed is not None:
             first = f"{made} {made.did()}, then " if made is not None else ""
             return Cause(f"{first}{removed} removed {place}", (made.number if made else 0, removed.number))
-        return Cause(f"no step has made {place}; {_unperturbed(others)}")
+        return Cause(
+            f"no step has made {place}; {_unperturbed([each for each in others if each.change.new is not None])}"
+        )
     if not path:
         made_by = [write for write in history.of(title) if write.change.old is None]
         undone = [write for write in good.of(title) if write.change.new is None]
