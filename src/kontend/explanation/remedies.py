@@ -17,6 +17,7 @@ class Remedy(StrEnum):
     LOCK_UPDATE = "lock-update"
     LOCK_APPLY = "lock-apply"
     APPLY_OWN_FIELDS = "apply-own-fields"
+    APPLY_WITH_UID = "apply-with-uid"
     LOCK_LIST = "lock-list"
     SEND_VERSION = "send-version"
 

@@ -88,6 +88,10 @@ _SENTENCES: Final[Mapping[Remedy, str]] = {
         "apply only the fields that this controller owns, {own_fields}: the server then refuses, with 409 Conflict, to "
         "change those of another field manager"
     ),
+    Remedy.APPLY_WITH_UID: (
+        "put metadata.uid of the object that was read into the one that is applied, because an apply creates what is "
+        f"gone; {_CONFLICT}"
+    ),
     Remedy.LOCK_LIST: (
         "send metadata.resourceVersion with the patch, because a merge patch replaces the whole list; or apply only "
         "the elements that this client owns"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -245,6 +246,23 @@ def test_an_apply_over_the_field_of_another_manager_needs_no_force() -> None:
     for fix in fixes:
         assert fix is not None
         assert fix.text.startswith("apply only the fields that this controller owns, with force=False: the server ")
+
+
+class Sized(Sizes):
+    """Does nothing about a widget that is gone."""
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Apply."""
+        with suppress(NotFound):
+            await super().reconcile(request, api)
+
+
+def test_an_apply_that_creates_what_was_deleted_needs_the_uid() -> None:
+    scenario = Scenario([Sized()], crds=[CRD], objects=[WIDGET], actions=[delete(WIDGET)], guards=UNGUARDED)
+    (violation,) = [violation for violation in check(scenario).violations if violation.property == "diverged"]
+    fix = explained(scenario, violation, origin_of(scenario), strict=True).violation.fix
+    assert fix is not None
+    assert fix.text.startswith("put metadata.uid of the object that was read into the one that is applied")
 
 
 class Deletes(Controller):

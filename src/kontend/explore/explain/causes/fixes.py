@@ -52,7 +52,9 @@ def fix_of_blind_write(trail: Trail, taken: Taken, part: Part, path: Path = (), 
         guarded = locks(trail, taken, part, "delete_preconditions")
         return Fix(Remedy.DELETE_WITH_UID, part.line, notes=frozenset(notes | ({"guard"} if guarded else set())))
     if call.content_type.startswith("application/apply-patch"):
-        return Fix(_remedy_of_apply(call, author), part.line)
+        # Neither force nor a field manager matters to an apply that creates what somebody has deleted.
+        created = any(change.key == call.key and change.old is None for change in part.transition.changes)
+        return Fix(Remedy.APPLY_WITH_UID if created else _remedy_of_apply(call, author), part.line)
     if call.content_type.startswith("application/json-patch"):
         return Fix(Remedy.LOCK_JSON_PATCH, part.line)
     if call.verb == "update":
