@@ -191,8 +191,7 @@ def test_objects_are_generated_from_the_schema_and_shown(tmp_path: Path, capsys:
     options = ["--failures", str(tmp_path), "--one-process", "--states", "200"]
     assert main(["explore", operator, *options]) == 3
     printed = capsys.readouterr().out
-    assert f"{operator} defines no Scenario; this was generated" in printed
-    assert "    kind: Website\n    metadata:\n      name: example\n    spec:\n      image: example\n" in printed
+    assert "controllers:\ngenerated: Website example {spec: {image: example}}; " in printed
     assert "websites.example.com (from a file of the project)" in printed
     assert "exception" not in printed
 
@@ -213,7 +212,7 @@ def test_a_file_of_a_package_is_explored(
         "class Mine(Controller):\n"
         f"    kind = {'shop.names.KIND' if imported.startswith('import') else 'KIND'}\n"
         "    async def reconcile(self, request, api):\n"
-        "        await api.get(self.kind, request)\n"
+        "        await api.list(self.kind)\n"
     )
     monkeypatch.setattr(sys, "path", [*sys.path])
     assert main(["explore", str(package / "mine.py"), "--failures", str(tmp_path / "failures")]) == 0

@@ -38,6 +38,21 @@ class Widgets(Controller):
             widget["status"] = {"size": size}
             await api.status.update(widget)
 """
+#: Reconciles of all objects create the same third object.
+POOL = """
+from kontend import AlreadyExists, Controller
+
+class Pools(Controller):
+    kind = "ConfigMap/v1"
+
+    async def reconcile(self, request, api):
+        if not any(each["metadata"]["name"] == request.name for each in await api.list(self.kind)):
+            return
+        try:
+            await api.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "pool"}})
+        except AlreadyExists:
+            pass
+"""
 SCENARIOS = """
 from depot.names import KIND
 from depot.widgets import Widgets
@@ -99,8 +114,11 @@ def test_a_directory_is_explored_file_by_file(project: Path, capsys: pytest.Capt
     )
     assert main(["explore", "src", "--one-process"]) == 0
     printed = capsys.readouterr().out
-    assert titles(printed) == ["src/depot/more.py:controllers", "src/depot/scenarios.py:small"]
-    assert "src/depot/more.py defines no Scenario; this was generated" in printed
+    assert titles(printed) == [
+        *(f"src/depot/more.py:controllers{user}" for user in ("", "/deleted", "/recreated")),
+        "src/depot/scenarios.py:small",
+    ]
+    assert "generated: ConfigMap example; " in printed
     assert main(["explore", "src", "--one-process", "--scenario", "small"]) == 0
     assert titles(capsys.readouterr().out) == ["src/depot/scenarios.py:small"]
 
@@ -263,8 +281,7 @@ def test_the_schema_of_a_given_definition_is_used(project: Path, capsys: pytest.
     (project / "given" / "widgets.yaml").write_text(yaml.safe_dump(crd))
     assert main(["explore", "depot.widgets", "--crds", "given", "--one-process"]) == 0
     printed = capsys.readouterr().out
-    assert "defines no Scenario; this was generated" in printed
-    assert "size: 3" in printed
+    assert "generated: Widget example {spec: {size: 3}}" in printed
     # The usual directory of the project's root needs no option.
     (project / "config" / "crd" / "bases").mkdir(parents=True)
     (project / "given" / "widgets.yaml").rename(project / "config" / "crd" / "bases" / "widgets.yaml")
@@ -322,7 +339,39 @@ def test_a_file_may_have_the_name_of_a_standard_module(
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "operator.py").write_text(
         "from kontend import Controller\nclass Calm(Controller):\n    kind = 'ConfigMap/v1'\n"
-        "    async def reconcile(self, request, api):\n        await api.get(self.kind, request)\n"
+        "    async def reconcile(self, request, api):\n        await api.list(self.kind)\n"
     )
     assert main(["explore", str(tmp_path / "operator.py")]) == 0
     assert "holds in all" in capsys.readouterr().out
+
+
+def test_generated_users_delete_and_create_again(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each is a scenario of its own, with a garbage collector; two objects follow where they share a third one."""
+    (project / "pool.py").write_text(POOL)
+    assert main(["explore", "pool.py", "--one-process", "--no-perturbations"]) == 0
+    printed = capsys.readouterr().out
+    assert titles(printed) == [f"controllers{user}" for user in ("", "/deleted", "/recreated", "/two")]
+    assert "the user deletes ConfigMap default/example and creates ConfigMap default/example" in printed
+    assert "no user" in printed
+    assert main(["explore", "pool.py", "--one-process", "--no-perturbations", "--scenario", "controllers/two"]) == 0
+    assert titles(capsys.readouterr().out) == ["controllers/two"]
+
+
+def test_a_violation_keeps_further_generated_users_from_being_explored(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "pool.py").write_text(POOL.replace("except AlreadyExists", "except KeyError"))
+    assert main(["explore", "pool.py", "--one-process", "--no-perturbations"]) == 1
+    printed = capsys.readouterr().out
+    assert titles(printed) == ["controllers"]
+    assert "finds a violation: controllers/deleted, controllers/recreated" in printed
+
+
+def test_an_unknown_kind_of_a_generated_scenario_is_a_mistake(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "pool.py").write_text(POOL.replace('"apiVersion": "v1"', '"apiVersion": "example.com/v1"'))
+    assert main(["explore", "pool.py", "--one-process"]) == 2
+    error = capsys.readouterr().err
+    assert "pool.py:11: no kind" in error
+    assert "--crds FILE" in error

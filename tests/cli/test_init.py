@@ -34,7 +34,7 @@ class Calm(Controller):
     kind = "ConfigMap/v1"
 
     async def reconcile(self, request, api):
-        await api.get(self.kind, request)
+        await api.list(self.kind)
 """
 
 
@@ -56,7 +56,7 @@ def test_the_test_of_a_sound_controller_passes(tmp_path: Path, capsys: pytest.Ca
     assert main(["explore", str(tmp_path / "calm_scenarios.py"), "--one-process"]) == 0
     ran = pytest_in(tmp_path)
     assert ran.returncode == 0, ran.stdout
-    assert "2 passed" in ran.stdout
+    assert "4 passed" in ran.stdout
 
 
 def test_the_test_of_a_racy_controller_fails_with_the_cause(tmp_path: Path) -> None:

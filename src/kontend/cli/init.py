@@ -1,6 +1,6 @@
-"""``kontend init FILE``: writes a first scenario and a test for the controllers of a file.
+"""``kontend init FILE``: writes first scenarios and a test for the controllers of a file.
 
-The scenario is the one that ``kontend explore FILE`` generates, as code to change. Both files lie beside the
+The scenarios are those that ``kontend explore FILE`` generates, as code to change. Both files lie beside the
 controllers, where plain imports find them.
 """
 
@@ -20,6 +20,7 @@ from kontend.explore.problems import BadScenario
 from kontend.explore.scenario import Scenario
 from kontend.explore.scenario_files import generated_scenarios, load, written_scenarios
 from kontend.explore.sources.definitions import definitions_near
+from kontend.explore.sources.generated import COLLECTOR
 from kontend.explore.sources.inputs import Inputs
 from kontend.runtime.controller import BadController, Controller
 from kontend.runtime.user_file import BadFile
@@ -28,6 +29,8 @@ from kontend.safe_files import write_whole
 _ERRORS: Final = (BadScenario, BadController, BadFile)
 _TOUCHED: Final = "kontend.example.com/touched"
 _WIDTH: Final = 100
+#: Names that the written files have already.
+_TAKEN: Final = ("create", "delete", "deleted", "patch", "recreated", "replace")
 #: Stops the search of two instances, whose space can be large.
 _SECONDS: Final = 60
 
@@ -36,9 +39,9 @@ def parser() -> Parser:
     """Return the parser of the options."""
     made = Parser(
         prog="kontend init",
-        description="Write a first scenario and a test for the controllers of a Python file. This runs the file.",
+        description="Write first scenarios and a test for the controllers of a Python file. This runs the file.",
         examples={
-            "a scenario and a test beside the file": "kontend init widgets.py",
+            "scenarios and a test beside the file": "kontend init widgets.py",
             "a test for the controllers of a Go package": "kontend init --go internal/controller",
             "again, over files that exist": "kontend init widgets.py --force",
         },
@@ -79,8 +82,8 @@ def run(argv: Sequence[str]) -> int:
             raise UsageError(f"{path}: {error.strerror}") from error
     scenarios, test = files
     write(
-        f"wrote {scenarios}: a scenario with {_counted(scenario)}; change it to what your users do\n"
-        f"wrote {test}: a test of it\n"
+        f"wrote {scenarios}: scenarios with {_counted(scenario)}; change them to what your users do\n"
+        f"wrote {test}: a test of them\n"
         f"Next: kontend explore {scenarios}\n"
         f"      pytest {test}\n"
     )
@@ -154,7 +157,7 @@ def _scenario_lines(file: Path, scenario: Scenario, module: str) -> Iterator[str
     yield ""
     yield "from dataclasses import replace"
     yield ""
-    imports = ["from kontend.explore import Bounds, Scenario, patch"]
+    imports = ["from kontend.explore import Bounds, Scenario, create, delete, patch"]
     if any("permissive_crd" in text for text in definitions):
         imports.append("from kontend.testing import permissive_crd")
     own = f"from {module} import {', '.join(sorted(names))}"
@@ -170,7 +173,7 @@ def _scenario_lines(file: Path, scenario: Scenario, module: str) -> Iterator[str
     if definitions:
         yield f"    crds=[{', '.join(definitions)}],"
     yield f"    objects=[{', '.join(variables)}],"
-    yield "    # Users act at any time, in this order. There are create, update, patch and delete."
+    yield "    # Users act at any time, in this order. There are create, update, patch, apply and delete."
     yield f'    actions=[patch({first}, {{"metadata": {{"annotations": {{"{_TOUCHED}": "1"}}}}}})],'
     yield "    # Lost updates, diverged final states, livelocks and the like are always checked. Say what else has to"
     yield "    # hold, with a function of the cluster: properties=[eventually(is_ready)]"
@@ -178,13 +181,23 @@ def _scenario_lines(file: Path, scenario: Scenario, module: str) -> Iterator[str
     yield ")"
     yield "# As while leadership changes hands. The space is larger, so the search has a limit of time."
     yield f"two_instances = replace(one_instance, bounds=Bounds(lag=1, concurrent=2, seconds={_SECONDS}))"
+    yield ""
+    yield "# A user deletes the object, and creates another one of that name. Children go away with their owner."
+    yield "deleted = replace("
+    yield "    one_instance,"
+    yield f'    controllers=[*one_instance.controllers, "{COLLECTOR}"],'
+    yield f"    actions=[delete({first})],"
+    yield f"    bounds=Bounds(lag=1, seconds={_SECONDS}),"
+    yield ")"
+    yield f"recreated = replace(deleted, actions=[delete({first}), create({first}, retry=True)])"
 
 
 def _test_lines(file: Path, module: str) -> Iterator[str]:
     yield f'"""The controllers of {file.name} under every order of calls, cache lag and single fault."""'
     yield ""
-    imports = ["from kontend.explore import check"]
-    own = f"from {module} import one_instance, two_instances"
+    yield "import pytest"
+    imports = ["from kontend.explore import Scenario, check"]
+    own = f"from {module} import deleted, one_instance, recreated, two_instances"
     yield from ([*imports, "", own] if module.startswith(".") else sorted([*imports, own]))
     yield ""
     yield ""
@@ -192,9 +205,10 @@ def _test_lines(file: Path, module: str) -> Iterator[str]:
     yield "    assert check(one_instance)"
     yield ""
     yield ""
-    yield "def test_two_instances() -> None:"
+    yield '@pytest.mark.parametrize("scenario", [two_instances, deleted, recreated])'
+    yield "def test_no_violation(scenario: Scenario) -> None:"
     yield '    """A search that stops at its limit of time is no failure; a violation is."""'
-    yield "    verdict = check(two_instances)"
+    yield "    verdict = check(scenario)"
     yield "    assert not verdict.violations, str(verdict)"
 
 
@@ -204,7 +218,11 @@ def _variables(objects: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, A
     for obj in objects:
         name = kind = "".join(letter for letter in obj["kind"].lower() if letter.isalnum() or letter == "_")
         number = 2
-        while name in named or not name.isidentifier() or name in ("patch", "replace"):
+        while (
+            name in named
+            or not name.isidentifier()
+            or name in ("create", "delete", "deleted", "patch", "recreated", "replace")
+        ):
             name, number = f"{kind}{number}", number + 1
         named[name] = obj
     return named

@@ -45,6 +45,7 @@ class Remedy(StrEnum):
     READ_WITH_DEFAULT = "read-with-default"
     TEST_CONDITION = "test-condition"
     HANDLE_ERROR = "handle-error"
+    HANDLE_ABSENCE = "handle-absence"
 
     # Creates and records
     DERIVE_NAME = "derive-name"

@@ -147,6 +147,9 @@ _SENTENCES: Final[Mapping[Remedy, str]] = {
         "every retry has the same input and fails again: handle the error, for instance as a condition in the status, "
         "and return"
     ),
+    Remedy.HANDLE_ABSENCE: (
+        "every retry finds nothing and fails again: say at this line how to go on where the object does not exist"
+    ),
     Remedy.MAKE_REPEATABLE: (
         "make the reconcile repeatable: derive the name of what it creates from its owner, or record it before it is "
         "made, so that the next run finds it"

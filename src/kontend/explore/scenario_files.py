@@ -1,8 +1,9 @@
-"""Scenarios from a Python file: those it defines, or a generated one for its controllers.
+"""Scenarios from a Python file: those it defines, or generated ones for its controllers.
 
 A file that defines scenarios (module-level values that are a :class:`Scenario`) is explored as it says. A file that
-only defines controllers gets the plainest scenario: one object of each kind that is reconciled, and a user who changes
-it once. The definitions of their kinds are taken from YAML files beside it, and objects have the required fields.
+only defines controllers gets the plainest scenarios: one object of each kind that is reconciled, and a user who changes
+it once, deletes it, or deletes it and creates it again. The definitions of their kinds are taken from YAML files beside
+it, and objects have the required fields.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from kontend.explore.problems import BadScenario
 from kontend.explore.scenario import Scenario
 from kontend.explore.scenario_documents import ENDINGS, scenario_documents
 from kontend.explore.sources.definitions import definitions_near
-from kontend.explore.sources.generated import generated_scenario
+from kontend.explore.sources.generated import basis_of
+from kontend.explore.sources.generated import generated_scenarios as generated
 from kontend.explore.sources.go_packages import go_scenarios
 from kontend.explore.sources.inputs import Inputs
 from kontend.runtime.controller import Controller
@@ -37,9 +39,9 @@ def load(path: str | Path) -> ModuleType:
 def scenarios_in(path: str | Path, inputs: Inputs | None = None, *, names: Iterable[str] = ()) -> dict[str, Scenario]:
     """The scenarios of a file by name, with the ``inputs``.
 
-    Where the file has none, one is generated for all its controllers and is called ``controllers``. For each of the
-    ``names`` that is a controller's class, a scenario of that name is generated for this controller alone. A directory
-    is a Go package.
+    Where the file has none, some are generated for all its controllers: ``controllers``, ``controllers/deleted`` and
+    so on. For each of the ``names`` that begins with a controller's class, they are generated for this controller
+    alone. A directory is a Go package.
     """
     given = inputs or Inputs()
     if Path(path).is_dir():
@@ -48,7 +50,8 @@ def scenarios_in(path: str | Path, inputs: Inputs | None = None, *, names: Itera
         return {name: given.applied(scenario) for name, (scenario, _) in scenario_documents(path).items()}
     module = load(path)
     scenarios = written_scenarios(module, given)
-    single = [name for name in dict.fromkeys(names) if name not in scenarios and _is_controller(vars(module).get(name))]
+    bases = dict.fromkeys(basis_of(name) for name in names)
+    single = [name for name in bases if name not in scenarios and _is_controller(vars(module).get(name))]
     if not scenarios or single:
         scenarios |= generated_scenarios(module, Path(path), given, names=single)
     if not scenarios:
@@ -64,18 +67,18 @@ def written_scenarios(module: ModuleType, inputs: Inputs) -> dict[str, Scenario]
 def generated_scenarios(
     module: ModuleType, path: Path, inputs: Inputs, *, names: Iterable[str] = ()
 ) -> dict[str, Scenario]:
-    """The generated scenario of all controllers of a module, or of each of those that are named; none without any."""
+    """Generated scenarios of all controllers of a module, or of each of those that are named; none without any."""
     controllers = controllers_of(module)
     known = {kind: dict(manifest.obj) for kind, manifest in definitions_near(working_directory() / path).items()}
     known |= {_served_by(crd): dict(crd) for crd in inputs.crds}
     chosen = {
         name: [controller for controller in controllers if type(controller) is vars(module)[name]] for name in names
     }
-    return {
-        name: generated_scenario(several, known, inputs)
-        for name, several in (chosen or {"controllers": controllers}).items()
-        if several
-    }
+    scenarios: dict[str, Scenario] = {}
+    for name, several in (chosen or {"controllers": controllers}).items():
+        if several:
+            scenarios |= generated(name, several, known, inputs)
+    return scenarios
 
 
 def _is_controller(value: Any) -> bool:

@@ -33,6 +33,7 @@ _MEANT: Final[Mapping[Remedy, tuple[Remedy, ...]]] = {
     Remedy.END_ON_CONFLICT: (Remedy.END_ON_ERROR,),
     Remedy.END_ON_ERROR_OR_JOIN: (Remedy.END_ON_ERROR, Remedy.END_ON_CONFLICT, Remedy.RECORD_FIRST),
     Remedy.TREAT_AS_FOUND: (Remedy.END_ON_ERROR, Remedy.MAKE_REPEATABLE),
+    Remedy.HANDLE_ERROR: (Remedy.HANDLE_ABSENCE,),
     Remedy.JOIN_WRITES: (Remedy.RECORD_FIRST,),
     Remedy.LOOK_AT_RESULT: (Remedy.RECORD_FIRST, Remedy.DO_ALWAYS, Remedy.JOIN_WRITES, Remedy.READ_LIVE),
     Remedy.ONE_WRITER: (Remedy.APPLY_OWN_FIELDS, Remedy.COMPARE_BEFORE_WRITE, Remedy.JOIN_WRITES),
@@ -136,7 +137,7 @@ def _rank(change: Change, remedy: str, place: int, culprits: set[int], lines: fr
     meant = (remedy, *_MEANT.get(Remedy(remedy), ())) if remedy else ()
     wanted = meant.index(change.remedy) if change.remedy in meant else len(meant) + 1
     near = 0 if change.line == place else 1 if change.line in culprits else 2 if change.line in lines else 3
-    is_last = change.remedy in (Remedy.RUN_AGAIN, Remedy.HANDLE_ERROR, Remedy.READ_WITH_DEFAULT)
+    is_last = change.remedy in (Remedy.RUN_AGAIN, Remedy.HANDLE_ABSENCE, Remedy.READ_WITH_DEFAULT)
     return (int(is_last and change.remedy not in meant), wanted, near, change.size, change.line)
 
 

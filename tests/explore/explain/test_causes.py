@@ -717,7 +717,9 @@ def test_a_reconcile_is_folded_unless_its_read_is_overtaken_or_it_is_in_flight()
 
 def test_a_failure_that_never_ends_is_named() -> None:
     violation = _explained(_of(Fails()), "fails forever").violation
-    assert violation.sentence.startswith("fails raised RuntimeError: default/w fails in the reconcile of default/w")
+    assert violation.sentence.startswith(
+        "fails raised RuntimeError: default/w fails at samples.py:54 in the reconcile of default/w"
+    )
     assert violation.cycle is not None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -134,20 +134,24 @@ def _module(text: str) -> tuple[Path, str]:
 
 
 def shown_inputs(target: Target) -> str:
-    """Show the objects and the actions that were generated; empty for a scenario that a file defines."""
+    """Show in one line what was generated; empty for a scenario that a file defines."""
     scenario = target.scenario
     if scenario.name != GENERATED:
         return ""
-    generated: dict[str, Sequence[Any]] = {
-        "crds": [] if target.inputs.crds else [_summary(crd) for crd in scenario.crds],
-        "objects": [] if target.inputs.objects else scenario.objects,
-        "actions": [] if target.inputs.actions else [f"the user {action.text}" for action in scenario.actions],
-    }
-    text = yaml.safe_dump({name: list(value) for name, value in generated.items() if value}, sort_keys=False)
-    lines = "".join(f"  {line}\n" for line in text.splitlines())
-    if target.file.is_dir():
-        return f"{target.name} of {target.file}: generated (--crds, --objects and --actions give others):\n{lines}"
-    return f"{target.file} defines no Scenario; this was generated (kontend init writes it down):\n{lines}"
+    parts = [] if target.inputs.objects else [_described(obj) for obj in scenario.objects]
+    parts += [] if target.inputs.crds else [_summary(crd) for crd in scenario.crds]
+    if not target.inputs.actions:
+        done = " and ".join(action.text for action in scenario.actions)
+        parts.append(f"the user {done}" if done else "no user")
+    written = "" if target.file.is_dir() else "kontend init writes it down, "
+    return f"generated: {'; '.join(parts)} ({written}--crds, --objects and --actions give others)\n"
+
+
+def _described(obj: Any) -> str:
+    """An object in a few words: its kind and name, and its fields as flow-style YAML."""
+    fields = {name: value for name, value in obj.items() if value and name not in ("apiVersion", "kind", "metadata")}
+    shown = yaml.safe_dump(fields, default_flow_style=True, width=10_000, sort_keys=False).strip() if fields else ""
+    return f"{obj['kind']} {obj['metadata']['name']}" + (f" {shown}" if shown else "")
 
 
 def _summary(crd: Any) -> str:

@@ -256,7 +256,7 @@ def _tolerated(source: Source, function: ast.AST) -> Iterator[Change]:
             continue
         if any(isinstance(inner, ast.Raise) for inner in ast.walk(node)):
             body = Edit(source.start(node.body[0]), source.end(node.body[-1]), "pass")
-            yield Change(Remedy.HANDLE_ERROR, node.lineno, (body,))
+            yield Change(Remedy.HANDLE_ABSENCE, node.lineno, (body,))
 
 
 def _gone(source: Source, function: ast.AST) -> Iterator[Change]:
@@ -270,12 +270,12 @@ def _gone(source: Source, function: ast.AST) -> Iterator[Change]:
             kept = source.text(statement).replace("\n", "\n    ")
             text = f"with suppress(NotFound):\n{indent}    {kept}"
             imports = (*source.imported("NotFound"), *source.imported("suppress", "contextlib"))
-            yield Change(Remedy.HANDLE_ERROR, statement.lineno, (source.replaced(statement, text), *imports))
+            yield Change(Remedy.HANDLE_ABSENCE, statement.lineno, (source.replaced(statement, text), *imports))
             continue
         indent = source.indent(statement)
         text = f"try:\n{indent}    {source.text(statement)}\n{indent}except NotFound:\n{indent}    return None"
         edits = (source.replaced(statement, text), *source.imported("NotFound"))
-        yield Change(Remedy.HANDLE_ERROR, statement.lineno, edits)
+        yield Change(Remedy.HANDLE_ABSENCE, statement.lineno, edits)
 
 
 # Creates

@@ -202,14 +202,15 @@ class Run(DrivenRun):
 def _failure(error: BaseException) -> Failure:
     name, message = type(error).__name__, _ADDRESSES.sub("", str(error))
     is_bug = isinstance(error, _BUGS) and not isinstance(error, ApiError)
+    line = raised_at(error) or UNKNOWN
     if not is_bug:
-        return Failure(name, message)
+        return Failure(name, message, line=line)
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith(OURS) and not frame.filename.startswith("<")
     ]
-    return Failure(name, message, True, raised_at(error) or UNKNOWN, "".join(traceback.format_list(frames)).rstrip())
+    return Failure(name, message, True, line, "".join(traceback.format_list(frames)).rstrip())
 
 
 def _waiting_line(task: asyncio.Task[Any]) -> SourceLocation:

@@ -1,4 +1,9 @@
-"""Generates the plainest scenario: an object of each kind that is reconciled, changed once by a user."""
+"""Generates the plainest scenarios: an object of each kind that is reconciled, and a user.
+
+The user changes the first object once, deletes it, or deletes it and creates it again: each is a scenario of its own,
+because a user who does all of this makes a space that is several times as large. Where the reconciles of two objects
+write to the same third object, there is one scenario more, with two objects and no user.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,8 @@ from typing import Any, Final
 
 from kontend.cluster.cluster import Cluster
 from kontend.cluster.startup.seed import UnknownKind
-from kontend.explore.actions import Action, patch
+from kontend.explore.actions import Action, create, delete, patch
+from kontend.explore.model.model import Model
 from kontend.explore.preflight import check_written, checked_cluster, initial_cluster
 from kontend.explore.problems import BadScenario
 from kontend.explore.scenario import Bounds, Scenario
@@ -16,11 +22,15 @@ from kontend.explore.sources.action_documents import actions_of
 from kontend.explore.sources.inputs import Inputs
 from kontend.kube.crd.example_object import example_object
 from kontend.kube.crd.permissive import permissive_crd
-from kontend.kube.meta.names import GroupVersionKind, parse_kind
+from kontend.kube.meta.names import GroupVersionKind, Key, parse_kind
 from kontend.runtime.controller import Controller
-from kontend.runtime.source_location import SourceLocation, defined_at
+from kontend.runtime.source_location import UNKNOWN, SourceLocation, defined_at
 
 _STATES: Final = 20_000
+#: Steps of the run that shows what an object's reconciles write. A controller that never rests is cut here.
+_LONGEST_RUN: Final = 300
+#: The built-in controller that deletes what is owned by the deleted object.
+COLLECTOR: Final = "garbagecollector"
 #: The name of a generated scenario.
 GENERATED: Final = "generated"
 _LABELS: Final = {"app": "example"}
@@ -38,18 +48,99 @@ _SPECS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def generated_scenario(
+def generated_scenarios(
+    name: str,
     controllers: list[Controller],
     known: Mapping[tuple[str, str], dict[str, Any]] | None = None,
     inputs: Inputs | None = None,
+) -> dict[str, Scenario]:
+    """The plainest scenarios for some controllers: ``name``, ``name/deleted`` and so on. Raises :class:`BadScenario`.
+
+    Objects of the ``inputs`` take the place of generated ones; actions of theirs leave one scenario, with these.
+    """
+    given = inputs or Inputs()
+    changed = _changed(controllers, known, given)
+    scenarios = {name: changed}
+    if not given.actions:
+        first = changed.objects[0]
+        again = [delete(first), create(first, retry=True)]
+        collected = _collected(changed)
+        scenarios[f"{name}/deleted"] = _with(collected, changed.objects, again[:1])
+        scenarios[f"{name}/recreated"] = _with(collected, changed.objects, again)
+        if not given.objects and (second := _second(changed)) is not None:
+            scenarios[f"{name}/two"] = _with(changed, [*changed.objects, second], [])
+    return scenarios
+
+
+def _collected(scenario: Scenario) -> Scenario:
+    """The scenario with a garbage collector, and one instance of each controller.
+
+    Children of the deleted object go away, as in a cluster; without a collector a controller that waits for that would
+    wait for ever. With two instances beside it the space is too large to be exhausted, and a crash hands over as well.
+    """
+    bounds = replace(scenario.bounds, concurrent=1)
+    return replace(scenario, controllers=[*scenario.controllers, COLLECTOR], bounds=bounds)
+
+
+def basis_of(name: str) -> str:
+    """The name of the controllers, or of the test, that a generated scenario belongs to.
+
+    >>> basis_of("Widgets/deleted")
+    'Widgets'
+    """
+    return name.partition("/")[0]
+
+
+def _with(scenario: Scenario, objects: Sequence[Mapping[str, Any]], actions: Sequence[Action]) -> Scenario:
+    return replace(scenario, objects=objects, actions=[replace(action, line=scenario.line) for action in actions])
+
+
+def _second(scenario: Scenario) -> Mapping[str, Any] | None:
+    """Another object like the first one, if reconciles of both write to one third object.
+
+    The unperturbed runs of either by itself tell: what they write beside their own objects has the same key.
+    """
+    first = scenario.objects[0]
+    second = {**first, "metadata": {**first["metadata"], "name": f"{first['metadata']['name']}-2"}}
+    own = {obj["metadata"]["name"] for obj in (*scenario.objects, second)}
+    shared = {each for each in _written(_with(scenario, scenario.objects, [])) if each[1].name not in own}
+    if shared:
+        shared &= _written(_with(scenario, [second, *scenario.objects[1:]], []))
+    return second if shared else None
+
+
+def _written(scenario: Scenario) -> set[tuple[str, Key]]:
+    """The objects that an unperturbed run writes, as far as it gets, by their resource and key.
+
+    Raises :class:`BadScenario` for a kind that nobody serves: the search could only show that every retry fails.
+    """
+    model = Model(replace(scenario, bounds=Bounds(lag=0, faults=0)))
+    world = model.initial()
+    written: set[tuple[str, Key]] = set()
+    for _ in range(_LONGEST_RUN):
+        transitions = (model.next(world, step) for step in model.steps(world))
+        transition = next((each for each in transitions if not each.cost), None)
+        if transition is None:
+            break
+        failure = transition.failure
+        if failure is not None and failure.type == UnknownKind.__name__:
+            raise BadScenario(
+                f"{failure.message}, or --crds FILE", failure.line if failure.line != UNKNOWN else scenario.line
+            )
+        written |= {(change.resource, change.key) for change in transition.changes}
+        world = transition.world
+    return written
+
+
+def _changed(
+    controllers: list[Controller], known: Mapping[tuple[str, str], dict[str, Any]] | None, given: Inputs
 ) -> Scenario:
-    """The plainest scenario for some controllers: one object of each kind, changed once by a user.
+    """One object of each kind, the first of them changed once by a user.
 
     The ``known`` definitions, by group and kind, are used where they serve a kind; its object then has the required
     fields of the schema. Other kinds accept everything, and their objects are empty. Objects and actions of the
     ``inputs`` take the place of generated ones.
     """
-    given = inputs or Inputs()
     definitions = known or {}
     for controller in controllers:
         check_written(controller, None)

@@ -1,4 +1,4 @@
-"""Scenarios of a Go package: for each test that calls ``kontend.Explore``, the plainest one for its controllers."""
+"""Scenarios of a Go package: for each test that calls ``kontend.Explore``, the plainest ones for its controllers."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from kontend.explore.golang.build import go_tests
 from kontend.explore.golang.controllers import controllers_of_test
 from kontend.explore.scenario import Scenario
 from kontend.explore.sources.definitions import definitions_near
-from kontend.explore.sources.generated import generated_scenario
+from kontend.explore.sources.generated import basis_of, generated_scenarios
 from kontend.explore.sources.inputs import Inputs
 from kontend.runtime.guards import Guards
 
 
 def go_scenarios(package: Path, inputs: Inputs, names: Iterable[str] = ()) -> dict[str, Scenario]:
-    """The scenarios of a package by the name of the test, with the ``inputs``. Raises :class:`BadScenario`.
+    """The scenarios of a package by the names of the tests: ``TestExplore``, ``TestExplore/deleted`` and so on.
 
-    The definitions of its module are installed beside those of the ``inputs``.
+    The definitions of its module are installed beside those of the ``inputs``. Raises :class:`BadScenario`.
     """
-    wanted = tuple(names)
+    wanted = tuple(dict.fromkeys(basis_of(name) for name in names))
     near = {
         kind: dict(manifest.obj)
         for directory in reversed(_up_to_module(package.resolve()))
@@ -32,9 +32,9 @@ def go_scenarios(package: Path, inputs: Inputs, names: Iterable[str] = ()) -> di
     for test in go_tests(package, wanted):
         if not wanted or test.name in wanted:
             controllers = controllers_of_test(test, given.crds)
-            scenario = generated_scenario(list(controllers), known, given)
+            generated = generated_scenarios(test.name, list(controllers), known, given)
             # The guards are those of our own client and cache.
-            scenarios[test.name] = replace(scenario, guards=Guards.off())
+            scenarios |= {name: replace(scenario, guards=Guards.off()) for name, scenario in generated.items()}
     return scenarios
 
 

@@ -17,6 +17,7 @@ from kontend.explore.properties.authors import author_of
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.overwrites import Path
 from kontend.explore.properties.writes import Fault
+from kontend.kube.errors import NotFound
 from kontend.runtime.client.call import Call
 from kontend.runtime.guards import Guards
 from kontend.runtime.source_location import SourceLocation
@@ -134,4 +135,6 @@ def fix_of_failure(failure: Failure, line: SourceLocation | None) -> Fix:
     """The change that prevents an exception from coming back with every retry."""
     if failure.type == "KeyError":
         return Fix(Remedy.READ_WITH_DEFAULT, line, {"key": failure.message})
+    if failure.type == NotFound.__name__:
+        return Fix(Remedy.HANDLE_ABSENCE, line)
     return Fix(Remedy.TEST_CONDITION if failure.is_bug else Remedy.HANDLE_ERROR, line)
