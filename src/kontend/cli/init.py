@@ -205,7 +205,9 @@ def _test_lines(file: Path, module: str) -> Iterator[str]:
     yield "    assert check(one_instance)"
     yield ""
     yield ""
-    yield '@pytest.mark.parametrize("scenario", [two_instances, deleted, recreated])'
+    names = ("two_instances", "deleted", "recreated")
+    listed = ", ".join(names), ", ".join(f'"{name}"' for name in names)
+    yield f'@pytest.mark.parametrize("scenario", [{listed[0]}], ids=[{listed[1]}])'
     yield "def test_no_violation(scenario: Scenario) -> None:"
     yield '    """A search that stops at its limit of time is no failure; a violation is."""'
     yield "    verdict = check(scenario)"

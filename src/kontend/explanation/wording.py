@@ -29,6 +29,7 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "own_fields": "with force=False",
         "returned": "the object that the write{at} returned",
         "set_condition": "set_condition",
+        "absent": "except NotFound",
         "read_default": "read it with .get({key})",
         "mutate_status": "mutate_status(api, obj, change)",
         "mutate_object": "mutate_object(api, obj, change)",
@@ -47,6 +48,7 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "own_fields": "without client.ForceOwnership",
         "returned": "the object that the write{at} was decoded into",
         "set_condition": "meta.SetStatusCondition",
+        "absent": "client.IgnoreNotFound(err)",
         "read_default": "test whether it has {key}",
         "mutate_status": "Status().Update of the object as it was read",
         "mutate_object": "Update of the object as it was read",
@@ -148,7 +150,7 @@ _SENTENCES: Final[Mapping[Remedy, str]] = {
         "and return"
     ),
     Remedy.HANDLE_ABSENCE: (
-        "every retry finds nothing and fails again: say at this line how to go on where the object does not exist"
+        "every retry finds nothing and fails again: say here how the reconcile goes on without the object: {absent}"
     ),
     Remedy.MAKE_REPEATABLE: (
         "make the reconcile repeatable: derive the name of what it creates from its owner, or record it before it is "
