@@ -172,6 +172,10 @@ class Write:
     #: The newest version of the object that the writer had read, and the step in which it had; None if it had not.
     base: int | None = None
     base_step: int | None = None
+    #: Of a new object: its controller, such as ``Website example``, and the number of fields that the request did not
+    #: have. These are the last of ``fields``.
+    owner: str = ""
+    defaults: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,10 +213,15 @@ def _write_lines(write: Write, *, several: bool, verbose: bool, important: froze
     name = _short(write.object) if several else ""
     fields = sorted(write.fields, key=lambda change: (write.object, change.path) not in important)
     if write.before is None:
-        shown = fields
-        if not verbose:
-            shown = [change for change in fields if not change.path.startswith("metadata.")]
-        yield from _field_lines(shown, f"{name}: created" if several else "", verbose=verbose)
+        if verbose:
+            yield from _field_lines(fields, f"{name}: created" if several else "", verbose=True)
+            return
+        defaults = write.fields[len(write.fields) - write.defaults :]
+        left_out = {change.path for change in defaults if (write.object, change.path) not in important}
+        shown = [change for change in fields if not change.path.startswith("metadata.") and change.path not in left_out]
+        yield from _field_lines(shown, f"{name}: created" if several else "", verbose=False)
+        if write.owner:
+            yield f"its controller is {write.owner}"
     elif write.after is not None:
         yield from _field_lines(fields, name, verbose=verbose)
     elif several:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
+
+import orjson
 
 from kontend.cluster.state import Change, Version
 from kontend.explore.explain.exchanges import exchange_of, main_part
@@ -13,8 +15,10 @@ from kontend.explore.explain.trail import Part, Reconcile, Seen, Taken, Trail
 from kontend.explore.model.state.process import NOT_STARTED
 from kontend.explore.model.state.world import World
 from kontend.explore.model.views.cached_reads import viewed
+from kontend.kube.meta.accessors import controller_of
 from kontend.kube.meta.names import Key
-from kontend.report.document import Delivered, Read, Step, Write, hash_of
+from kontend.report.document import Delivered, FieldChange, Read, Step, Write, hash_of
+from kontend.runtime.client.call import Call
 
 #: Objects of a list that are kept with a read.
 _MOST_READS: Final = 25
@@ -103,21 +107,29 @@ class StepWriter:
     def _writes(self, taken: Taken) -> Iterator[Write]:
         for part in taken.parts:
             for change in part.transition.changes:
-                yield self._write(taken, change)
+                yield self._write(taken, part, change)
 
-    def _write(self, taken: Taken, change: Change) -> Write:
+    def _write(self, taken: Taken, part: Part, change: Change) -> Write:
         old, new = change.old, change.new
         one = new or old
         assert one is not None
         base, base_step = _base(taken, change)
+        fields = field_changes(content_of(old) if old else None, content_of(new)) if new is not None else ()
+        owner, defaults = "", 0
+        if old is None and new is not None:
+            reference = controller_of(content_of(new))
+            owner = f"{reference.get('kind')} {reference.get('name')}" if reference is not None else ""
+            fields, defaults = _given_first(fields, part.call)
         return Write(
             object_name(content_of(one)),
             number_of(change.resource_version),
             self._kept(old) if old is not None else None,
             self._kept(new) if new is not None else None,
-            field_changes(content_of(old) if old else None, content_of(new)) if new is not None else (),
+            fields,
             base,
             base_step,
+            owner,
+            defaults,
         )
 
     def _delivered(self, trail: Trail, before: World, after: World) -> Iterator[Delivered]:
@@ -135,6 +147,16 @@ class StepWriter:
                         number_of(number),
                         self._kept(version) if version is not None else None,
                     )
+
+
+def _given_first(fields: tuple[FieldChange, ...], call: Call | None) -> tuple[tuple[FieldChange, ...], int]:
+    """The fields of a new object, those that the request had first, and the number of the others."""
+    body = orjson.loads(call.body) if call is not None and call.body else None
+    if not isinstance(body, Mapping):
+        return fields, 0
+    given = {change.path for change in field_changes(None, body)}
+    ordered = sorted(fields, key=lambda change: change.path not in given)
+    return tuple(ordered), sum(change.path not in given for change in fields)
 
 
 def _quiet_steps(trail: Trail) -> set[int]:
