@@ -117,7 +117,7 @@ def test_a_violation_that_heals_after_every_plan_is_marked_as_such() -> None:
 
 def test_a_plan_after_which_it_heals_does_not_hide_one_after_which_it_does_not() -> None:
     violation = healing(lambda plan: 60.0 if plan == CHANCE else None)
-    assert (violation.plan, violation.healed) == (SURE, None)
+    assert (violation.plan, violation.healed, violation.watched) == (SURE, None, 1.0)
 
 
 def test_a_violation_that_does_not_occur_while_it_is_watched_has_not_healed() -> None:

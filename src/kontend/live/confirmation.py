@@ -141,17 +141,18 @@ class Confirmation:
         """
         if not violation.finding.final or violation.seen <= 1 or not self._heal:
             return violation
-        healed = (await self._watch(violation.plan, violation.finding, violation.run)).healed
+        watched, seconds = await self._watch(violation.plan, violation.finding, violation.run)
+        healed = watched.healed
         if not healed:
-            return violation
+            return violation if healed is not None else replace(violation, watched=seconds)
         others = self._suspects([other for other in occurrences if other.plan != violation.plan])
         runs = await asyncio.gather(*(self._watch(other.plan, other.finding, other.run) for other in others))
-        for other, run in zip(others, runs, strict=True):
+        for other, (run, seconds) in zip(others, runs, strict=True):
             if run.healed is None:
                 seen = _Seen(other.plan, other.run, other.finding)
                 await self._repeat(seen, self._repeats)
                 if seen.seen > 1:
-                    return self._violation(seen)
+                    return replace(self._violation(seen), watched=seconds)
         return replace(violation, healed=healed)
 
     def _suspects(self, occurrences: Sequence[Occurrence]) -> list[Occurrence]:
@@ -164,16 +165,17 @@ class Confirmation:
         """Return whether the last attempt at a call has failed, other than in unperturbed runs."""
         return bool(run.failing - self._baseline.runs[0].failing)
 
-    async def _watch(self, plan: Plan, finding: Finding, shown: Run) -> Run:
-        """Carry out a plan again and watch the idle process, for long if it has a reason to do something."""
+    async def _watch(self, plan: Plan, finding: Finding, shown: Run) -> tuple[Run, float]:
+        """Carry out a plan again and watch the idle process, for long if it has a reason to do something.
+
+        Return the run, and the seconds for which the process was watched at most.
+        """
         expected, baseline = await self._expected(finding, plan.actions), self._baseline
         period = await self._controls.period()
         has_reason = self._failing(shown) or (baseline.setting.background and period.seconds is None)
-        healing = Healing(
-            self._heal if has_reason else period.watch(self._heal, _NO_REASON),
-            lambda run: _find(findings(run, expected), finding) is None,
-        )
-        return await self._run_and_watch(replace(self._setting, healing=healing), plan)
+        seconds = self._heal if has_reason else period.watch(self._heal, _NO_REASON)
+        healing = Healing(seconds, lambda run: _find(findings(run, expected), finding) is None)
+        return await self._run_and_watch(replace(self._setting, healing=healing), plan), seconds
 
     async def _repeat(self, seen: _Seen, times: int) -> None:
         outcomes = await asyncio.gather(*(self._once(self._setting, seen.plan, seen.finding) for _ in range(times)))

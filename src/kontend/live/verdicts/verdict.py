@@ -33,6 +33,8 @@ class Violation:
     others: int = 0
     #: The seconds after which the process has repaired it by itself, if it has.
     healed: float | None = None
+    #: The seconds for which the idle process was watched without repairing it.
+    watched: float = 0.0
     cause: Cause = _NOT_EXPLAINED
     #: Unperturbed runs show the same, so the perturbation does not explain it.
     unjudged: bool = False
@@ -194,7 +196,8 @@ def lines_of(violation: Violation) -> Iterator[str]:
         yield f"  fix: {remedy}"
     yield f"  plan: {violation.plan.name} ({violation.plan.reason})"
     log = f"; log {violation.run.number:04d}.log" if violation.run.number else ""
-    yield f"  occurred in {violation.rate}{_others(violation.others) if violation.others else ''}{log}"
+    watched = f"; not repaired within {violation.watched:.0f} s" if violation.watched else ""
+    yield f"  occurred in {violation.rate}{watched}{_others(violation.others) if violation.others else ''}{log}"
 
 
 def _others(count: int) -> str:
