@@ -8,6 +8,7 @@ from typing import Any
 from kontend import Cluster
 from kontend.cluster.state import State
 from kontend.explore.properties.overwrites import path_text
+from kontend.live.gate.perturbation import TOUCHED
 from kontend.live.properties.final_state import differences
 from kontend.live.properties.learning import learn
 from kontend.live.properties.masking import comparable
@@ -85,3 +86,17 @@ def test_numbered_names_are_not_taken_for_made_up_ones() -> None:
     assert mask.prefixes == frozenset()
     found = differences(comparable(initial, finals[1], mask), comparable(initial, finals[0], mask))
     assert [str(each.place) for each in found] == ["configmaps default/db-0", "configmaps default/db-2"]
+
+
+def test_an_object_of_the_start_that_was_touched_and_is_the_same_is_no_difference() -> None:
+    """Another writer has touched it for a conflict, or it was changed and changed back."""
+    start = Cluster()
+    start.create(config_map("given", mode="calm"))
+    touched, changed = Cluster(state=start.state), Cluster(state=start.state)
+    touched.patch("ConfigMap/v1", "given", {"metadata": {"annotations": {TOUCHED: "7"}}}, manager="another")
+    changed.patch("ConfigMap/v1", "given", {"data": {"mode": "loud"}})
+    one, other, same = (comparable(start.state, each) for each in (touched.state, changed.state, start.state))
+    assert differences(one, same) == differences(same, one) == []
+    assert [str(each) for each in differences(same, other)] == [
+        'configmaps default/given .data.mode: "calm" instead of "loud"'
+    ]

@@ -14,11 +14,12 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
 
-from kontend.cluster.state import State
+from kontend.cluster.state import State, Version
 from kontend.kube.meta.names import Key
 from kontend.live.gate.call import UNJUDGED
 from kontend.live.gate.perturbation import TOUCHED
@@ -86,8 +87,7 @@ class _Names:
 def comparable(initial: State, state: State, mask: Mask = NO_MASK) -> Objects:
     """Return the objects of a state, masked, by resource and masked name.
 
-    Objects with the same masked name are in one list, ordered by content. Those that are as they were in the initial
-    state are not compared field by field.
+    Objects with the same masked name are in one list, ordered by content.
     """
     objects = []
     derived: set[tuple[str, Key]] = set()
@@ -103,7 +103,7 @@ def comparable(initial: State, state: State, mask: Mask = NO_MASK) -> Objects:
         for key, version in state.objects(resource).items():
             first = initial.find(resource, key)
             if first is not None and first.body == version.body:
-                by_title[resource, _title(key, key.name)].append({"as": "at the start"})
+                by_title[resource, _title(key, key.name)].append(_unchanged(resource, version, mask))
             else:
                 obj = version.content()
                 objects.append((resource, key, obj))
@@ -120,8 +120,22 @@ def comparable(initial: State, state: State, mask: Mask = NO_MASK) -> Objects:
         clean = _clean(resource, obj, names, mask)
         by_title[resource, _title(key, names.masked.get(key.name, key.name))].append(clean)
     for many in by_title.values():
-        many.sort(key=lambda obj: orjson.dumps(obj, option=orjson.OPT_SORT_KEYS))
+        if len(many) > 1:
+            many.sort(key=lambda obj: orjson.dumps(obj, option=orjson.OPT_SORT_KEYS))
     return dict(by_title)
+
+
+@lru_cache(maxsize=4096)
+def _unchanged(resource: str, version: Version, mask: Mask) -> dict[str, Any]:
+    """Return an object of the initial state, masked: it knows no names or uids that a run has made up.
+
+    Every run begins with the same ones, and most change few of them.
+    """
+    obj = version.content()
+    _drop_notes(obj["metadata"], notes_of(version))
+    nothing = _Names()
+    nothing.settle()
+    return _clean(resource, obj, nothing, mask)
 
 
 def _drop_notes(metadata: dict[str, Any], notes: Collection[str]) -> None:
