@@ -16,6 +16,7 @@ from kontend.controllers.batch.ttl_after_finished import FinishedJobs
 from kontend.controllers.built_in import custom_kinds
 from kontend.controllers.garbage_collector import GarbageCollector
 from kontend.controllers.namespace import Namespaces
+from kontend.controllers.networking.endpoint_mirroring import EndpointMirroring
 from kontend.controllers.networking.endpoint_slice import EndpointSlices
 from kontend.controllers.networking.endpoints import Endpoints
 from kontend.controllers.nodes.node_agent import Nodes, PodLifecycle
@@ -31,10 +32,10 @@ from kontend.controllers.workloads.stateful_set import StatefulSets
 from kontend.runtime.controller import Controller
 
 __all__ = [
-    "ClaimProtection", "CronJobs", "DaemonSets", "Deployments", "DisruptionBudgets", "EndpointSlices", "Endpoints",
-    "FinishedJobs", "GarbageCollector", "Jobs", "Namespaces", "Nodes", "PodLifecycle", "ReplicaSets",
-    "ReplicationControllers", "Scheduler", "StatefulSets", "VolumeClaims", "VolumeProtection", "Volumes", "by_name",
-    "controllers", "pod_controllers",
+    "ClaimProtection", "CronJobs", "DaemonSets", "Deployments", "DisruptionBudgets", "EndpointMirroring",
+    "EndpointSlices", "Endpoints", "FinishedJobs", "GarbageCollector", "Jobs", "Namespaces", "Nodes", "PodLifecycle",
+    "ReplicaSets", "ReplicationControllers", "Scheduler", "StatefulSets", "VolumeClaims", "VolumeProtection",
+    "Volumes", "by_name", "controllers", "pod_controllers",
 ]  # fmt: skip
 
 
@@ -45,7 +46,7 @@ def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list
     or ``only`` those that are named.
 
     >>> len(controllers())
-    17
+    18
     """
     return [
         GarbageCollector(only=only, custom=custom),
@@ -63,6 +64,7 @@ def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list
         VolumeProtection(),
         Endpoints(),
         EndpointSlices(),
+        EndpointMirroring(),
         ReplicationControllers(),
         DisruptionBudgets(),
     ]

@@ -53,6 +53,13 @@ def test_a_pod_runs_until_its_command_ends() -> None:
     assert nodes.after(100)["phase"] == "Succeeded"
 
 
+def test_busybox_without_a_command_ends() -> None:
+    """Unless it would be restarted for ever."""
+    image = {"command": None, "image": "registry/busybox:1.37"}
+    assert _Nodes().pod("", container=image)["phase"] == "Succeeded"
+    assert _Nodes().pod("", policy="Always", container=image)["phase"] == "Running"
+
+
 def test_what_is_not_understood_runs_on() -> None:
     """As every pod does without a command."""
     assert _Nodes().pod("serve --forever", seconds=10_000)["phase"] == "Running"
@@ -117,6 +124,17 @@ def test_a_container_that_fails_its_liveness_probe_is_restarted() -> None:
     status = _Nodes().pod(script, policy="Always", seconds=18, container={"livenessProbe": probe})
     container = status["containerStatuses"][0]
     assert (container["restartCount"], container["lastState"]["terminated"]["exitCode"]) == (1, 137)
+
+
+def test_a_server_that_is_known_fails_its_probe() -> None:
+    """That of the image ``agnhost`` which answers with errors after a while; at another port nothing answers."""
+    image = {"command": None, "image": "registry/agnhost:2.59", "args": ["liveness"]}
+    probe = {"httpGet": {"path": "/healthz", "port": 8080}, "periodSeconds": 5, "failureThreshold": 1}
+    status = _Nodes().pod("", policy="Always", seconds=14, container={**image, "livenessProbe": probe})
+    assert status["containerStatuses"][0]["restartCount"] == 1
+    other = {"httpGet": {"path": "/", "port": 80}}
+    status = _Nodes().pod("", policy="Always", seconds=14, container={**image, "readinessProbe": other})
+    assert _conditions(status)["Ready"] == "False"
 
 
 def test_the_last_words_of_a_container_are_in_its_status() -> None:

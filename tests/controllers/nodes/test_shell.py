@@ -39,6 +39,9 @@ def _run(*command: str, files: Files | None = None, **environment: str) -> Life:
         ('[ "$TEXT" = "a b" ]', 0, 0),
         ("[ '$TEXT' = 'a b' ]", 1, 0),
         ("echo ok >/tmp/health; sleep 10; rm -rf /tmp/health; cat /tmp/health", 1, 10),
+        ("n=$(echo one >> /tmp/f; wc -l /tmp/f | awk {'print $1'}); exit $n", 1, 0),
+        ("x=3; y=$(exit 9); exit $x", 3, 0),
+        ("echo a b | awk '{print $2}' > /f; [ \"$(cat /f)\" = b ]", 0, 0),
         ("# nothing\n\n", 0, 0),
     ],
 )
@@ -71,7 +74,7 @@ def test_output_is_kept_and_redirected() -> None:
     "script",
     [
         "curl http://other", "id | grep 0", "exit x", "while true; do :; done", "while read x; do sleep 1; done",
-        "for x in a b; do exit 1; done", "(exit 1)", "exit 1 &", "x=1; exit $x", "sleep 1d",
+        "for x in a b; do exit 1; done", "(exit 1)", "exit 1 &", "sleep 1 | sleep 2", "x=1 exit 2", "sleep 1d",
         "expr 1 / 0", "case a in a) exit 1;; esac", "trap 'exit 3' TERM; sleep 1", "echo `date`",
         "set -e; false; sleep 9",
     ],

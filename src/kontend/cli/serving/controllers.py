@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 
 #: Reconciles after which clients get a turn.
 _PORTION: Final = 10
-_LABELS: Final = {
-    "beta.kubernetes.io/arch": "amd64",
-    "beta.kubernetes.io/os": "linux",
-    "kubernetes.io/arch": "amd64",
-    "kubernetes.io/hostname": "node-1",
-    "kubernetes.io/os": "linux",
-}
-_NODE: Final = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": _LABELS}}
+
+
+def _node(number: int) -> dict[str, Any]:
+    """Return a node as a kubelet would register it."""
+    name = f"node-{number}"
+    system = {"arch": "amd64", "os": "linux"}
+    labels = {f"{prefix}kubernetes.io/{key}": value for prefix in ("beta.", "") for key, value in system.items()}
+    metadata = {"name": name, "labels": {**labels, "kubernetes.io/hostname": name}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
 
 
 class Inside:
@@ -45,12 +46,13 @@ class Inside:
         *,
         built_in: bool,
         pods: bool,
+        nodes: int = 1,
         jobs_end: bool = False,
         owners: bool = False,
         authority: str = "",
         signing: CertificateAuthority | None = None,
     ) -> None:
-        """With ``jobs_end``, pods of Jobs end by themselves.
+        """``nodes`` are declared where pods run and there are none. With ``jobs_end``, pods of Jobs end by themselves.
 
         ``owners`` runs the garbage collector, which ``built_in`` contains.
         ``authority`` is that of the server's certificate, PEM; ``signing`` signs certificate signing requests.
@@ -60,6 +62,7 @@ class Inside:
         self._signing = signing
         self._built_in = built_in
         self._pods = pods
+        self._nodes = nodes
         self._jobs_end = jobs_end
         self._owners = owners and not built_in
         self._process: ControllerProcess | None = None
@@ -71,7 +74,8 @@ class Inside:
     def start(self) -> None:
         """Begin to work; the event loop of the server must be running."""
         if self._pods and not self._server.cluster.list(NODES):
-            self._server.cluster.create(_NODE)
+            for number in range(1, self._nodes + 1):
+                self._server.cluster.create(_node(number))
         self._server.when_changed = self._wake
         self._wake()
 

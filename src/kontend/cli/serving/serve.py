@@ -40,6 +40,7 @@ from kontend.serve.storage.store import Store, StoreError
 from kontend.serve.webhooks import BadService, parse_services
 
 _MANAGER = "kontend"
+_MOST_NODES = 1000
 
 
 def parser() -> Parser:
@@ -105,7 +106,8 @@ def parser() -> Parser:
         metavar="NAME",
         help="with --controllers: ServiceAccount leaves pods without an account and its token",
     )
-    add("--pods", action="store_true", help="schedule pods and let them run; declares a node if there is none")
+    add("--pods", action="store_true", help="schedule pods and let them run; declares nodes if there are none")
+    add("--nodes", type=int, metavar="N", help="with --pods: the number of nodes to declare (default: 1)")
     add(
         "--no-bootstrap",
         action="store_true",
@@ -194,6 +196,10 @@ def _check(options: argparse.Namespace, tokens: Tokens) -> None:
     if options.read_only and (options.controllers or options.pods):
         name = "--controllers" if options.controllers else "--pods"
         raise UsageError(f"--read-only and {name}: controllers write; choose one")
+    if options.nodes is not None and not options.pods:
+        raise UsageError("--nodes needs --pods: without it no pod is put on a node")
+    if options.nodes is not None and not 1 <= options.nodes <= _MOST_NODES:
+        raise UsageError(f"--nodes {options.nodes}: expected a number from 1 to {_MOST_NODES}")
     if options.snapshot and not os.access(options.snapshot.absolute().parent, os.W_OK):
         raise UsageError(f"--snapshot {options.snapshot}: nothing can be written there, so the state would be lost")
     if options.client_ca and not options.tls:
@@ -347,7 +353,7 @@ async def _until_stopped(
 
             authority = certificates.ca.decode() if certificates else ""
             signing = server_certificates.signing_authority(options, certificates)
-            parts = {"built_in": options.controllers, "pods": options.pods}
+            parts = {"built_in": options.controllers, "pods": options.pods, "nodes": options.nodes or 1}
             Inside(server, **parts, authority=authority, signing=signing).start()
         sys.stdout.write(f"kontend: serving Kubernetes 1.35 semantics on {url}\nexport KUBECONFIG={path}\n")
         sys.stdout.flush()

@@ -15,6 +15,7 @@ from typing import Any, Final
 import xxhash
 
 from kontend.cluster.times import rfc3339, seconds
+from kontend.controllers.nodes.images import answers, ends_at_once, is_server
 from kontend.controllers.nodes.pod_script import becomes_ready
 from kontend.controllers.nodes.shell import Files, Life, NotUnderstood, Shell
 from kontend.runtime.client.patches import Object
@@ -46,6 +47,9 @@ class Host:
         """Returns how a run of a container goes on; it is computed once, because a run changes files."""
         # An init container that never ended would be of no use to anybody.
         life = _AT_ONCE if _is_init(pod, container) else _FOREVER
+        # Where pods are always restarted, busybox stands for some server more often than it is meant.
+        if self.commands and ends_at_once(container) and pod["spec"].get("restartPolicy") != "Always":
+            return _AT_ONCE
         if not self.commands or not container.get("command"):
             return life
         name = (pod["metadata"]["uid"], container["name"], run)
@@ -56,11 +60,15 @@ class Host:
             self.lives[name] = life
         return self.lives[name]
 
-    def passes(self, pod: Object, container: Mapping[str, Any], run: int, probe: Mapping[str, Any], at: float) -> bool:
+    def passes(
+        self, pod: Object, container: Mapping[str, Any], run: int, probe: Mapping[str, Any], began: float, at: float
+    ) -> bool:
         """Reports whether a probe passes; one that is not understood does."""
         command = (probe.get("exec") or {}).get("command")
-        if not self.commands or not command:
+        if not self.commands:
             return True
+        if not command:
+            return answers(container, probe, at - began)
         try:
             return self._shell(pod, container, run, at).run(_expanded(command, pod, container)).code == 0
         except NotUnderstood:
@@ -69,7 +77,7 @@ class Host:
     def follows(self, pod: Object) -> bool:
         """Reports whether the containers of a pod change by themselves."""
         return self.commands and any(
-            container.get("command") or any("exec" in (container.get(kind) or {}) for kind in _PROBES)
+            container.get("command") or any(_is_followed(container, kind) for kind in _PROBES)
             for container in (*(pod["spec"].get("initContainers") or ()), *pod["spec"]["containers"])
         )
 
@@ -211,28 +219,27 @@ class _Turn:
 
     def _passes(self, container: Mapping[str, Any], kind: str, run: int, since: int) -> bool:
         probe = container.get(kind)
-        if not probe:
+        if not probe or not _is_followed(container, kind):
             return True
         first = since + (probe.get("initialDelaySeconds") or 0)
         at = seconds(self.now)
-        if "exec" in probe:
-            self._again(max(first - at, probe.get("periodSeconds") or 10))
+        self._again(max(first - at, probe.get("periodSeconds") or 10))
         if at < first:
             self._again(first - at)
             return False
-        return self.host.passes(self.pod, container, run, probe, at)
+        return self.host.passes(self.pod, container, run, probe, since, at)
 
     def _is_sick(self, container: Mapping[str, Any], run: int, since: int) -> bool:
         """Reports whether a container has failed its liveness probe often enough to be killed."""
         probe = container.get("livenessProbe") or {}
-        if "exec" not in probe:
+        if not _is_followed(container, "livenessProbe"):
             return False
         period, at = probe.get("periodSeconds") or 10, seconds(self.now)
         self._again(period)
         times = [at - period * count for count in range(probe.get("failureThreshold") or 3)]
         if times[-1] < since + (probe.get("initialDelaySeconds") or 0):
             return False
-        return not any(self.host.passes(self.pod, container, run, probe, time) for time in times)
+        return not any(self.host.passes(self.pod, container, run, probe, since, time) for time in times)
 
     def _again(self, delay: float | None) -> None:
         if delay is not None:
@@ -295,6 +302,11 @@ def _names(what: str, names: list[str]) -> str:
 
 
 # Commands
+
+
+def _is_followed(container: Mapping[str, Any], kind: str) -> bool:
+    """Reports whether the outcome of a probe may change."""
+    return "exec" in (container.get(kind) or {}) or is_server(container)
 
 
 def _is_init(pod: Object, container: Mapping[str, Any]) -> bool:

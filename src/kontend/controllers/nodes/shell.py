@@ -18,7 +18,7 @@ from typing import Final
 
 _TOKEN: Final = re.compile(
     r"""(?P<skip>[ \t]+|\\\n|\#[^\n]*)|(?P<operator>\n|;;|;|&&|\|\||>>|>|\||&)|"""
-    r"""(?P<word>(?:[^\s;&|<>'"$\\`(){}]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|\$\(\([^()]*\)\)|\$\([^()]*\)|\$\{\w+\}|\$\w+)+)"""
+    r"""(?P<word>(?:[^\s;&|<>'"$\\`()]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|\$\(\([^()]*\)\)|\$\([^()]*\)|\$\{\w+\}|\$\w+)+)"""
 )
 _PIECE: Final = re.compile(
     r"""'(?P<plain>[^']*)'|"(?P<quoted>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<bare>(?:[^'"\\$]|\$(?:\(\([^()]*\)\)|\([^()]*\)|\{\w+\}|\w+))+)""",
@@ -28,6 +28,9 @@ _EXPANSION: Final = re.compile(
     r"\$\(\((?P<sum>[^()]*)\)\)|\$\((?P<command>[^()]*)\)|\$\{(?P<braced>\w+)\}|\$(?P<name>\w+)"
 )
 _SUM: Final = re.compile(r"\s*(-?\d+)\s*([-+*/%])\s*(-?\d+)\s*")
+_ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+#: Commands that read the output of the one before them.
+_FILTERS: Final = frozenset({"awk", "cat", "wc"})
 _SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
 _LONGEST: Final = 4096
 _END: Final = frozenset({"then", "elif", "else", "fi", "do", "done"})
@@ -77,11 +80,13 @@ class Shell:
 
     files: Files
     #: The variables; one that is not among them is empty, as in a shell.
-    environment: Mapping[str, str]
+    environment: dict[str, str]
     now: float
     #: The file that a path means, or NotUnderstood where it may be part of the image.
     locate: Callable[[str], str]
     output: list[str] = field(default_factory=list)
+    #: The output of the command before, in a pipe.
+    input: str | None = None
 
     def run(self, command: Sequence[str]) -> Life:
         """Runs a command to its end."""
@@ -137,24 +142,49 @@ class Shell:
         if word in ("while", "until", "for", "case"):
             return self._while(tokens, at, dry=dry)
         words: list[str] = []
-        target = ""
+        target, appends = "", False
         while at < len(tokens) and tokens[at] not in ("\n", ";", "&&", "||"):
             if tokens[at] in (">", ">>") and at + 1 < len(tokens):
-                target, at = tokens[at + 1], at + 2
-            elif tokens[at] in ("|", "&", ";;"):
+                target, appends, at = tokens[at + 1], tokens[at] == ">>", at + 2
+            elif tokens[at] in ("&", ";;"):
                 raise NotUnderstood(tokens[at])
+            elif tokens[at] == "|" and not target:
+                if not dry:
+                    self._pipe(words)
+                words, at = [], at + 1
             else:
                 words.append(tokens[at])
                 at += 1
-        return (0 if dry else self._redirected(words, target)), at
+        code = 0 if dry else self._redirected(words, target, appends=appends)
+        self.input = None
+        return code, at
 
-    def _redirected(self, words: list[str], target: str) -> int:
+    @staticmethod
+    def _apart(run: Callable[[], int]) -> None:
+        """Runs commands in a shell of their own, which they may end."""
+        try:
+            run()
+        except _Ends as end:
+            if end.code is None:
+                raise
+
+    def _pipe(self, words: list[str]) -> None:
+        """Runs a command whose output is the input of the next."""
+        kept, self.output = self.output, []
+        try:
+            self._apart(lambda: self._command([self._expanded(word) for word in words]))
+            self.input = "".join(self.output)
+        finally:
+            self.output = kept
+
+    def _redirected(self, words: list[str], target: str, *, appends: bool) -> int:
         kept, self.output = self.output, ([] if target else self.output)
         try:
             code = self._command([self._expanded(word) for word in words])
             if target:
-                path = self._expanded(target)
-                self.files.write(self.locate(path), "".join(self.output), self.now)
+                path = self.locate(self._expanded(target))
+                before = (self.files.read(path, self.now) or "") if appends else ""
+                self.files.write(path, before + "".join(self.output), self.now)
         finally:
             self.output = kept
         return code
@@ -192,6 +222,12 @@ class Shell:
 
     def _command(self, words: list[str]) -> int:
         if not words:
+            return 0
+        if self.input is not None and words[0] not in _FILTERS:
+            raise NotUnderstood(f"| {words[0]}")
+        assignment = _ASSIGNMENT.fullmatch(words[0])
+        if assignment is not None and len(words) == 1:
+            self.environment[assignment[1]] = assignment[2]
             return 0
         name, arguments = words[0].rsplit("/", 1)[-1], words[1:]
         if name in _SHELLS:
@@ -234,8 +270,29 @@ class Shell:
                 self.files.write(self.locate(path), None, self.now)
         return 0
 
+    def _wc(self, arguments: list[str]) -> int:
+        match arguments:
+            case ["-l"] if self.input is not None:
+                self.output.append(f"{self.input.count(chr(10))}\n")
+            case ["-l", path] if (text := self.files.read(self.locate(path), self.now)) is not None:
+                self.output.append(f"{text.count(chr(10))} {path}\n")
+            case _:
+                raise NotUnderstood("wc")
+        return 0
+
+    def _awk(self, arguments: list[str]) -> int:
+        program = re.fullmatch(r"\{\s*print \$(\d)\s*\}", arguments[0]) if len(arguments) == 1 else None
+        if program is None or self.input is None:
+            raise NotUnderstood("awk")
+        for line in self.input.splitlines():
+            words = [line, *line.split()]
+            self.output.append((words[int(program[1])] if int(program[1]) < len(words) else "") + "\n")
+        return 0
+
     def _cat(self, arguments: list[str]) -> int:
         code = 0
+        if not arguments:
+            self.output.append(self.input or "")
         for path in arguments:
             text = self.files.read(self.locate(path), self.now)
             code = code if text is not None else 1
@@ -288,7 +345,7 @@ class Shell:
             if found["command"] is not None:
                 kept, self.output = self.output, []
                 try:
-                    self._script(found["command"])
+                    self._apart(lambda: self._script(found["command"]))
                     return "".join(self.output).rstrip("\n")
                 finally:
                     self.output = kept
@@ -300,6 +357,7 @@ class Shell:
 _COMMANDS: Final[Mapping[str, Callable[[Shell, list[str]], int]]] = {
     "exit": Shell._exit, "sleep": Shell._sleep, "echo": Shell._echo, "touch": Shell._touch, "rm": Shell._rm,
     "cat": Shell._cat, "test": Shell._test, "[": Shell._test, "[[": Shell._test, "expr": Shell._expr,
+    "wc": Shell._wc, "awk": Shell._awk,
     "true": lambda *_: 0, ":": lambda *_: 0, "false": lambda *_: 1,
 }  # fmt: skip
 
