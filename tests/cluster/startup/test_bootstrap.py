@@ -6,7 +6,10 @@ from typing import Any
 
 from definitions import definition
 from kontend.cluster.cluster import Cluster
+from kontend.cluster.handle import handle
+from kontend.cluster.request import ApiRequest
 from kontend.cluster.startup.bootstrap import bootstrap
+from kontend.cluster.startup.seed import empty_state
 
 ROLES = "ClusterRole.rbac.authorization.k8s.io/v1"
 SERVICES = "APIService.apiregistration.k8s.io/v1"
@@ -78,3 +81,11 @@ def test_the_address_of_the_api_server_is_its_own() -> None:
     cluster = Cluster(bootstrap=True)
     other = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}
     assert cluster.create(other)["spec"]["clusterIP"] == "10.0.0.2"
+
+
+def test_components_are_healthy() -> None:
+    """Their statuses are made up, as those of kube-apiserver are."""
+    listed = handle(bootstrap(empty_state()), ApiRequest("GET", "/api/v1/componentstatuses"))[1].body["items"]
+    assert [item["metadata"]["name"] for item in listed] == ["controller-manager", "etcd-0", "scheduler"]
+    assert all(item["conditions"] == [{"type": "Healthy", "status": "True", "message": "ok"}] for item in listed)
+    assert all("uid" not in item["metadata"] for item in listed)

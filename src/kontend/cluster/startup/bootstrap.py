@@ -19,12 +19,13 @@ from kontend.cluster.registration.api_services import api_service, follow_defini
 from kontend.cluster.request import APPLY_PATCH, JSON, ApiRequest
 from kontend.cluster.startup.seed import resource_of, seed
 from kontend.cluster.state import State
+from kontend.cluster.storage import encoded
 from kontend.cluster.times import rfc3339
 from kontend.kube.builtin.admission.pods import SYSTEM_CLASSES
 from kontend.kube.builtin.service_allocation import API_SERVER_IP, CLUSTER_IPS
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.json_types import Object
-from kontend.kube.meta.names import Key, kind_of
+from kontend.kube.meta.names import GroupVersionKind, Key, kind_of
 
 #: An address for documentation: endpoints may not name the loopback address, where the server usually listens.
 _ADDRESS: Final = "192.0.2.1"
@@ -34,6 +35,8 @@ _FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io/v1"
 _FLOW_PRODUCER: Final = "api-priority-and-fairness-config-producer-v1"
 _FLOW_CONSUMER: Final = "api-priority-and-fairness-config-consumer-v1"
 _CIDR_CONTROLLER: Final = "kubernetes-service-cidr-controller"
+_COMPONENTS: Final = ("controller-manager", "etcd-0", "scheduler")
+_HEALTHY: Final = {"type": "Healthy", "status": "True", "message": "ok"}
 _BEST: Final = {
     "system-cluster-critical": "Used for system critical pods that must run in the cluster, but can be moved to "
     "another node if necessary.",
@@ -46,7 +49,17 @@ def bootstrap(state: State, *, address: str = _ADDRESS, port: int = 6443, client
     for obj in _objects(state, address, port, client_ca):
         if not _exists(state, obj):
             state = _created(state, obj)
-    return follow_definitions(state)
+    return follow_definitions(_with_components(state))
+
+
+def _with_components(state: State) -> State:
+    """Add the statuses of the components, which kube-apiserver makes up: they have neither uid nor owners of fields."""
+    resource = resource_of(state.registry, GroupVersionKind("", "v1", "ComponentStatus"))
+    for name in _COMPONENTS:
+        if state.find(resource.key, Key("", name)) is None:
+            status = {"metadata": {"name": name}, "conditions": [_HEALTHY]}
+            state, _ = state.write(resource.key, Key("", name), encoded(resource, status), (), settled=True)
+    return state
 
 
 def _created(state: State, obj: Object) -> State:
