@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Iterator
 from typing import Final
 
@@ -21,6 +22,12 @@ UNREAD_LIMIT: Final = 256 << 20
 BODIES_LIMIT: Final = 256 << 20
 #: Clients that have gone before memory is looked through for what they left.
 _MANY_GONE: Final = 1000
+#: The same for handshakes that have begun, which leave much more, whether they end or not.
+_MANY_HANDSHAKES: Final = 250
+#: Octets that a TLS connection reads at a time. asyncio keeps a buffer of this size for each, 256 KiB by default:
+#: three thousand handshakes that were broken off held 1.1 GB.
+_TLS_BUFFER: Final = 64 * 1024
+SSLProtocol.max_size = _TLS_BUFFER
 
 AnyConnection = Connection | Http2Connection
 
@@ -38,6 +45,7 @@ class Clients:
         self.kept = 0
         self._accepted = 0
         self._gone = 0
+        self._handshakes = 0
         self._sweeper: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
@@ -51,6 +59,12 @@ class Clients:
         self._accepted += 1
         self._open[connection] = None
         return self._accepted
+
+    def expect(self) -> None:
+        """Note a client that begins a TLS handshake, of which one may never hear again."""
+        self._handshakes += 1
+        if self._handshakes > _MANY_HANDSHAKES:
+            self._collect()
 
     def remove(self, connection: AnyConnection) -> None:
         """Forgets a client that has gone."""
@@ -87,10 +101,13 @@ class Clients:
         for connection in list(self._open):
             connection.expire(now=now, idle=_IDLE_TIME, request=_REQUEST_TIME, linger=_LINGER_TIME)
         if self._gone > _MANY_GONE:
-            # asyncio's transports refer to themselves: a crowd that has left takes up memory until it is collected.
-            self._gone = 0
-            gc.collect()
+            self._collect()
         self._sweeper = loop.call_later(_SWEEP_EVERY, self.sweep)
+
+    def _collect(self) -> None:
+        """Free what a crowd has left that has gone: asyncio's transports refer to themselves."""
+        self._gone = self._handshakes = 0
+        gc.collect()
 
     def stop_sweeping(self) -> None:
         """Lets clients take their time: the server is about to stop."""

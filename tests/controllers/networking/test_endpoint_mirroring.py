@@ -59,7 +59,7 @@ def test_a_slice_follows_its_endpoints() -> None:
 
 
 def test_ports_and_families_have_slices_of_their_own() -> None:
-    """What is no address is left out; what is not ready says so."""
+    """A name that is no address is left out; an address that is not ready says so."""
     harness = Harness()
     harness.create(_service())
     unready = _subset(port=81, notReadyAddresses=[{"ip": "10.0.0.2"}])
