@@ -63,6 +63,17 @@ def test_a_propagation_policy_becomes_a_finalizer(cluster: Cluster, propagation:
     assert metadata["generation"] == 2
 
 
+@pytest.mark.parametrize("later", [True, False])
+def test_a_delete_brings_a_later_deletion_timestamp_forward_and_keeps_an_earlier_one(later: bool) -> None:
+    cluster = Cluster(crds=[definition()])
+    moment = rfc3339(cluster.state.now + (3_600 if later else -3_600))
+    held = {"finalizers": ["example.com/a"], "deletionTimestamp": moment, "deletionGracePeriodSeconds": 0}
+    cluster = Cluster(crds=[definition()], objects=[widget(metadata=held)])
+    assert _metadata(cluster, WIDGET, "w")["deletionTimestamp"] == moment
+    cluster.delete(WIDGET, "w")
+    assert _metadata(cluster, WIDGET, "w")["deletionTimestamp"] == (cluster.now if later else moment)
+
+
 def test_another_policy_replaces_the_finalizer_of_the_first(cluster: Cluster) -> None:
     cluster.create(widget(metadata={"finalizers": ["example.com/a"]}))
     cluster.delete(WIDGET, "w", propagation="Orphan")

@@ -57,6 +57,22 @@ def test_a_refused_action_is_consumed_and_the_next_one_follows() -> None:
     assert check(scenario).exhausted
 
 
+def test_a_refused_action_perturbs_only_in_the_middle_of_a_reconcile() -> None:
+    """It changes nothing, so controllers need not have settled since the user's last change of the object."""
+    scenario = Scenario(
+        [Widgets()], crds=[CRD], objects=[], actions=[create(WIDGET), create(WIDGET)], bounds=Bounds(faults=0, lag=1)
+    )
+    model = Model(scenario)
+    created = model.next(model.initial(), Step("act")).world
+    assert model.mechanics.users.cost(created, Step("act")) == 1
+    again = model.next(created, Step("act"))
+    assert again.refused is not None
+    assert again.cost == 0
+    delivered = model.next(created, Step("deliver", 0, KIND)).world
+    started = model.next(delivered, Step("start", 0, W)).world
+    assert model.next(started, Step("act")).cost == 1
+
+
 def test_an_action_between_reconciles_is_no_perturbation_and_one_in_the_middle_is() -> None:
     scenario = Scenario(
         [Widgets()], crds=[CRD], objects=[WIDGET], actions=[update(WIDGET, spec={"a": 1})], guards=UNGUARDED
