@@ -94,12 +94,15 @@ class Successors:
         if self._is_limited and len(self._seen) > _MOST_SEEN:
             self._seen = set()
         macros = self._source.of(world)
+        may_fire = self._noticed.timer_has_fired
         beside: _Beside | None = None
         successors = []
         for macro in macros:
             if isinstance(macro, LocalMacroStep):
                 beside = beside or self._beside(world)
-                reached, effects = self._reached_beside(beside, macro), self._of_local(macro)
+                reached = self._reached_beside(beside, macro)
+                # Hardly any of them fails or fires, so all others share one value, which is not even made.
+                effects = NOTHING if macro.failure is None and not may_fire else self._of_local(macro)
             else:
                 reached, effects = self.reached(macro.world), self._of(world, macro)
                 if effects.created:
@@ -151,7 +154,7 @@ class Successors:
         )
 
     def _of_local(self, macro: LocalMacroStep) -> Effects:
-        """The effects of a macro-step that writes nothing: nearly always none, so the same value stands for them."""
+        """The effects of a macro-step that writes nothing."""
         fires = self._fires(macro)
         if macro.failure is None and not fires:
             return NOTHING
