@@ -87,6 +87,26 @@ def test_a_person_who_edits_a_controlled_object_gives_way() -> None:
     assert fights(explored(Holds(), [CHILD], writers=[Writer("autoscaler", changes)]))
 
 
+class Reports(Controller):
+    """Keeps the phase of a widget, whoever changes it."""
+
+    kind = KIND
+    name = "reports"
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        widget = await api.get(self.kind, request)
+        if (widget.get("status") or {}).get("phase") != "Ready":
+            widget["status"] = {"phase": "Ready"}
+            await api.status.update(widget)
+
+
+def test_a_person_who_edits_a_status_gives_way() -> None:
+    widget = {**WIDGET, "status": {"phase": "Ready"}}
+    changes = [patch(WIDGET, {"status": {"phase": "Failed"}}, subresource="status")]
+    assert explored(Reports(), [widget], actions=changes).ok
+    assert fights(explored(Reports(), [widget], writers=[Writer("reporter", changes)]))
+
+
 @pytest.mark.parametrize("field", ["ConfigMap.data.replicas", "ConfigMap.data", "ConfigMap"])
 def test_a_field_that_is_meant_to_be_held_is_no_fight(field: str) -> None:
     assert explored(Holds(), [CONFIG], actions=[update(CONFIG, data={"replicas": "4"})], enforced=[field]).ok

@@ -6,8 +6,9 @@ each user acts once, so everything settles; in a cluster the autoscaler writes a
 
 Only a value that comes back counts. A controller that draws a conclusion from what a user wrote (a phase that moves on,
 a request that is clamped) answers it. Nor does it count that a controller puts back what a person changed in an object
-that it controls: that is the correction of drift, which most operators promise, and a person gives way. Metadata do not
-count either: annotations ask for something once, and whoever did it takes them away.
+that it controls, or in a status, which is for controllers to write: that is the correction of drift, which most
+operators promise, and a person gives way. Metadata do not count either: annotations ask for something once, and whoever
+did it takes them away.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from kontend.explore.properties.writes import Fault, changed_paths, named, parse
 
 _ABSENT: Final = object()
 _METADATA: Final = "metadata"
+_STATUS: Final = "status"
 
 
 def fights(
@@ -48,7 +50,7 @@ def fights(
         if path[0] == _METADATA or _is_enforced(f"{kind}{path_text(path)}", enforced):
             continue
         author = author_of(old, path)
-        if author not in users or (author == person and _is_controlled(old)):
+        if author not in users or (author == person and (path[0] == _STATUS or _is_controlled(old))):
             continue
         taken_back = _value(parsed(new.body), path)
         if taken_back is not _ABSENT and _before(before, change, path) == taken_back:
