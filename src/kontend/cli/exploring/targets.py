@@ -143,8 +143,8 @@ def shown_inputs(target: Target) -> str:
     if not target.inputs.actions:
         done = " and ".join(action.text for action in scenario.actions)
         parts.append(f"the user {done}" if done else "no user")
-    written = "" if target.file.is_dir() else "kontend init writes it down, "
-    return f"generated: {'; '.join(parts)} ({written}--crds, --objects and --actions give others)\n"
+    written = "" if target.file.is_dir() else "; kontend init writes it down"
+    return f"generated: {'; '.join(parts)} (--crds, --objects and --actions give others{written})\n"
 
 
 def _described(obj: Any) -> str:
