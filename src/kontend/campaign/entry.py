@@ -50,7 +50,7 @@ _FIELDS: Final = (
 _LIVE_FIELDS: Final = ("live", "options")
 #: Options of ``kontend live`` that name files: these are relative to the campaign file.
 _LIVE_PATHS: Final = ("crds", "objects", "actions", "properties", "plan", "directory")
-_SET_BY_US: Final = ("failures", "list-plans", "jobs")
+_SET_BY_US: Final = ("failures", "list-plans", "jobs", "output-format")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+import orjson
 import xxhash
 
 from kontend.campaign.executor import Report
@@ -56,8 +56,6 @@ REFUSALS: Final = (BadScenario, BadController, BadFile, Nondeterminism, ApiError
 #: Runs of a scenario that are made again in other processes.
 _RECHECKED: Final = 100
 _STATUSES: Final[dict[int, Status]] = {0: "holds", 1: "violated", 2: "refused", 3: "undecided"}
-_REPLAY: Final = re.compile(r"^Replay: kontend replay (.*)$", re.MULTILINE)
-_VIOLATION: Final = re.compile(r"^VIOLATION (?:without any perturbation: )?([^:\n]*): (.*)$", re.MULTILINE)
 
 
 def carry_out(task: Task, report: Callable[[Report], None]) -> Outcome | Listed:
@@ -122,7 +120,7 @@ def _outcome(verdict: Verdict) -> Outcome:
 
 def _live(unit: LiveCommand) -> Outcome:
     """Run ``kontend live``. A signal that ends this process ends it first."""
-    arguments = [*unit.options, f"--failures={unit.failures}"] if unit.failures else [*unit.options]
+    arguments = [*unit.options, "--output-format=json", *([f"--failures={unit.failures}"] if unit.failures else [])]
     with subprocess.Popen(
         [sys.executable, "-m", "kontend.cli", "live", *arguments, "--", *unit.command],
         stdin=subprocess.DEVNULL,
@@ -141,20 +139,29 @@ def _live(unit: LiveCommand) -> Outcome:
         signal.signal(signal.SIGTERM, end)
         output, errors = process.communicate()
     status = _STATUSES.get(process.returncode, "crashed")
-    lines = [line for line in (output if status in _STATUSES.values() else errors).splitlines() if line]
     if status in ("refused", "crashed"):
         lines = [line for line in errors.splitlines() if line] or [f"it ended with {process.returncode}"]
         return Outcome(status, lines[-1] if status == "crashed" else lines[0], details=errors.strip())
-    replays = _REPLAY.findall(output)
-    printed = _VIOLATION.findall(output)
-    # Violations of the unperturbed run have no trace; they are printed first.
-    replays = [""] * (len(printed) - len(replays)) + replays
-    violations = tuple(
-        FoundViolation(name, sentence, replay=replay)
-        for (name, sentence), replay in zip(printed, replays, strict=False)
+    return _live_outcome(status, orjson.loads(output))
+
+
+def _live_outcome(status: Status, verdict: Mapping[str, Any]) -> Outcome:
+    """Return the outcome of a live command by its verdict as JSON."""
+    violations = (
+        *(FoundViolation(found["property"], found["sentence"]) for found in verdict["baseline"]["violations"]),
+        *(FoundViolation(name, "it holds in no state of any run") for name in verdict["untested"]),
+        *(
+            FoundViolation(found["property"], found["sentence"], replay=found["trace"])
+            for found in verdict["violations"]
+        ),
     )
-    summary = lines[-1] if status != "violated" else f"{len(violations)} violated"
-    return Outcome(status, summary, violations=violations, details=output.strip())
+    carried_out = verdict["plans"]["carriedOut"]
+    summaries = {
+        "violated": f"{len(violations)} violated",
+        "holds": f"no violation in {carried_out} plan{'s'[: carried_out != 1]}",
+        "undecided": f"undecided: {verdict['undecided']}",
+    }
+    return Outcome(status, summaries[status], violations=violations, details=verdict["text"])
 
 
 # Listing

@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from kontend.cli.command import ExitCode, UsageError, usage_errors, write
 from kontend.cli.live.derived import derive_actions
 from kontend.cli.live.logs import Logs
@@ -23,6 +25,7 @@ from kontend.live.baseline import Baseline, tail_of
 from kontend.live.campaign import Campaign, Options, Progress
 from kontend.live.confirmation import Identity, identity
 from kontend.live.gate.plan import BadPlan, Plan, plan_of
+from kontend.live.verdicts.data import Saved, data_of
 from kontend.live.verdicts.trace import document_of
 from kontend.live.verdicts.verdict import Violation, head_of, lines_of
 from kontend.report.archive import write_archive
@@ -45,8 +48,9 @@ def run(argv: Sequence[str]) -> int:
         setting = setting_of(options, command, beside)
         logs = Logs(options.failures / "logs")
         if options.list_plans:
-            return to_the_end(_list_plans(Campaign(setting, _options(options, logs))))
-        shown = _Shown(options.failures, invocation(options, command, beside))
+            campaign = Campaign(setting, _options(options, logs))
+            return to_the_end(_list_plans(campaign, as_json=options.output_format == "json"))
+        shown = _Shown(options.failures, invocation(options, command, beside), as_json=options.output_format == "json")
         spent = time.monotonic() - began  # a first run may have shown the children that the user edits
         limits = replace(_options(options, logs), spent=spent, established=shown.establish, found=shown.find)
         return to_the_end(_explore(Campaign(setting, limits), shown, logs))
@@ -67,10 +71,13 @@ def _split(arguments: Sequence[str]) -> list[list[str]]:
     return parts
 
 
-async def _list_plans(campaign: Campaign) -> int:
+async def _list_plans(campaign: Campaign, *, as_json: bool) -> int:
     baseline = await campaign.baseline()
     plans = campaign.plans(baseline)
-    write("".join(f"{plan.name}: {plan.reason}\n" for plan in plans))
+    if as_json:
+        _write_json({"plans": [{"name": plan.name, **plan.to_json()} for plan in plans]})
+    else:
+        write("".join(f"{plan.name}: {plan.reason}\n" for plan in plans))
     seconds = sum(run.seconds for run in baseline.runs[1:]) / max(1, len(baseline.runs) - 1)
     sys.stderr.write(f"kontend live: {len(plans)} plans, about {len(plans) * seconds:.0f} s one after the other\n")
     if baseline.vacuous:
@@ -84,35 +91,53 @@ async def _explore(campaign: Campaign, shown: _Shown, logs: Logs) -> int:
     verdict = await campaign.explore()
     for violation in verdict.violations:
         shown.find(violation, verdict.baseline)  # those that were not explained in time
-    write("".join(f"{line}\n" for line in (*verdict.summary(), *verdict.rest())))
-    write(f"Logs: {logs.directory}\n" if logs.kept else "")
+    if shown.as_json:
+        _write_json(data_of(verdict, shown.saved, str(logs.directory) if logs.kept else ""))
+    else:
+        write("".join(f"{line}\n" for line in (*verdict.summary(), *verdict.rest())))
+        write(f"Logs: {logs.directory}\n" if logs.kept else "")
     if verdict.violated:
         return ExitCode.FINDINGS
     return ExitCode.OK if verdict.ok else ExitCode.UNDECIDED
 
 
-class _Shown:
-    """Prints the baseline and each violation as soon as it is known, so that whatever stops the command costs none."""
+def _write_json(document: dict[str, Any]) -> None:
+    write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
 
-    def __init__(self, failures: Path, invoked: dict[str, Any]) -> None:
+
+class _Shown:
+    """Saves each violation as soon as it is known, so that whatever stops the command costs none.
+
+    As text it is also printed at once, after the baseline; JSON is one document, which comes at the end.
+    """
+
+    def __init__(self, failures: Path, invoked: dict[str, Any], *, as_json: bool) -> None:
+        self.as_json = as_json
         self._failures = failures
         self._invoked = invoked
-        self._found: set[tuple[Identity, Plan]] = set()
+        self._found: dict[tuple[Identity, Plan], Saved] = {}
 
     def establish(self, baseline: Baseline) -> None:
         """Print the baseline."""
-        write("".join(f"{line}\n" for line in head_of(baseline)))
+        if not self.as_json:
+            write("".join(f"{line}\n" for line in head_of(baseline)))
 
     def find(self, violation: Violation, baseline: Baseline) -> None:
         """Save the trace of a violation and print it, once."""
-        if (identity(violation.finding), violation.plan) in self._found:
+        name = (identity(violation.finding), violation.plan)
+        if name in self._found:
             return
-        self._found.add((identity(violation.finding), violation.plan))
-        saved = _save(self._failures, violation, baseline, self._invoked)
-        write("".join(f"{line}\n" for line in lines_of(violation)) + saved)
+        saved = self._found[name] = _save(self._failures, violation, baseline, self._invoked)
+        if not self.as_json:
+            places = f"Open: {saved.page}\nReplay: kontend replay {saved.trace}\n" if saved.trace else ""
+            write("".join(f"{line}\n" for line in lines_of(violation)) + places)
+
+    def saved(self, violation: Violation) -> Saved:
+        """Return the files of a violation."""
+        return self._found.get((identity(violation.finding), violation.plan), Saved())
 
 
-def _save(directory: Path, violation: Violation, baseline: Baseline, invoked: dict[str, Any]) -> str:
+def _save(directory: Path, violation: Violation, baseline: Baseline, invoked: dict[str, Any]) -> Saved:
     """Write the trace and the page of a violation, and return where they are. Without them it is printed anyway."""
     try:
         document = document_of(violation, baseline, invoked)
@@ -120,17 +145,17 @@ def _save(directory: Path, violation: Violation, baseline: Baseline, invoked: di
         write_whole(path.with_suffix(".html"), page(results_of([document]), title="kontend live").encode())
     except OSError as error:
         sys.stderr.write(f"kontend live: the trace is not saved: {error}\n")
-        return ""
+        return Saved()
     except Exception as error:  # an error in one trace costs neither the others nor the verdict
         name = violation.finding.property
         sys.stderr.write(f"kontend live: internal error: the trace of {name} is not saved: {error!r}\n")
-        return ""
+        return Saved()
     if violation.cause.failed:
         sys.stderr.write(
             f"kontend live: the cause of {violation.finding.property} is {violation.cause.sentence}; "
             f"{path} has all steps of the run\n"
         )
-    return f"Open: {path.with_suffix('.html')}\nReplay: kontend replay {path}\n"
+    return Saved(str(path), str(path.with_suffix(".html")))
 
 
 def _options(options: Namespace, logs: Logs) -> Options:

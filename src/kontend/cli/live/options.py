@@ -129,6 +129,7 @@ def parser() -> Parser:
         metavar="DIR",
         help="directory for traces (default: failures)",
     )
+    add("--output-format", choices=("text", "json"), default="text", help="output format (default: text)")
     return made
 
 
