@@ -15,8 +15,9 @@ from typing import Any
 import xxhash
 
 from kontend.campaign.entry import Entry, ExploreEntry, LiveEntry, Matrix, walks_of
-from kontend.campaign.executor import Ended, Executor, Watch
 from kontend.campaign.unit import Exploration, Listed, ListedScenario, Listing, LiveCommand, Status, Unit, Unusable
+from kontend.campaign.work import WORK
+from kontend.executors.work import Ended, Executor, Watch
 from kontend.explore.problems import BadScenario, not_among
 
 
@@ -53,7 +54,7 @@ def _list(listings: list[Listing], executor: Executor, watch: Watch) -> list[tup
     todo = list(range(len(listings)))
     while todo:
         again = []
-        for position, answer in executor.run([listings[at] for at in todo], watch):
+        for position, answer in executor.run(WORK, [listings[at] for at in todo], watch):
             at = todo[position]
             listing = listings[at]
             if isinstance(answer, Listed):

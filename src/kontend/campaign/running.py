@@ -12,9 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from kontend.campaign.executor import Ended, Executor, Report, Watch
 from kontend.campaign.journal import Journal
 from kontend.campaign.unit import Exploration, LiveCommand, Outcome, Unit, Unusable
+from kontend.campaign.work import WORK
+from kontend.executors.work import Ended, Executor, Unwatched, Watch
+from kontend.explore.problems import BadScenario
 from kontend.report.document import Document
 from kontend.report.saving import save
 
@@ -43,9 +45,13 @@ class Observer(Watch, Protocol):
 
 
 def run_units(
-    units: Sequence[Unit], executor: Executor, journal: Journal, observer: Observer
+    units: Sequence[Unit], executor: Executor, journal: Journal, observer: Observer, *, is_remote: bool = False
 ) -> Generator[Result, None, None]:
-    """Yield the outcomes of all units, in their order. Closing the iterator ends the units that are under way."""
+    """Yield the outcomes of all units, in their order. Closing the iterator ends the units that are under way.
+
+    Where they run on other machines, which may not have the directory, none goes on from a checkpoint. Raises
+    :class:`BadScenario` for one that needs this machine.
+    """
     results: dict[int, Result] = {}
     waiting: list[int] = []
     tasks: list[Exploration | LiveCommand] = []
@@ -58,7 +64,9 @@ def run_units(
             results[at] = Result(unit, Outcome(unit.status, unit.summary))
         else:
             waiting.append(at)
-            placed = _placed(unit, journal.directory)
+            if is_remote and isinstance(unit, LiveCommand):
+                raise BadScenario("live commands run on this machine: leave --executor out")
+            placed = unit if is_remote else _placed(unit, journal.directory)
             assert not isinstance(placed, Unusable)
             tasks.append(placed)
     observer.begun(tasks)
@@ -66,7 +74,7 @@ def run_units(
     while following in results:
         yield results.pop(following)
         following += 1
-    running = executor.run(tasks, observer)
+    running = executor.run(WORK, tasks, observer)
     try:
         for position, answer in running:
             unit = units[waiting[position]]
@@ -118,19 +126,10 @@ def _saved(outcome: Outcome, directory: Path) -> Outcome:
     return replace(outcome, violations=tuple(violations), details=details, documents=())
 
 
-class Unobserved:
+class Unobserved(Unwatched):
     """Observes nothing."""
 
     def begun(self, units: Sequence[Unit]) -> None:
-        """Do nothing."""
-
-    def started(self, at: int) -> None:
-        """Do nothing."""
-
-    def reported(self, at: int, report: Report) -> None:
-        """Do nothing."""
-
-    def tick(self) -> None:
         """Do nothing."""
 
     def ended(self, at: int, outcome: Outcome) -> None:

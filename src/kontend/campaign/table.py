@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, TextIO
 
-from kontend.campaign.executor import Report
 from kontend.campaign.report import printable, summary
-from kontend.campaign.unit import Outcome, Unit
+from kontend.campaign.unit import Outcome, Report, Unit
 from kontend.explore.search.snapshot import Snapshot
 
 #: Seconds between two changes.

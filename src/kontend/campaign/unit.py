@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import orjson
 import xxhash
 
+from kontend.explore.search.snapshot import Snapshot
 from kontend.runtime.user_sources import UserCode
 
 NO_SOURCES: Final = UserCode()
@@ -206,6 +207,8 @@ class Listed:
 
 
 Task = Listing | Exploration | LiveCommand
+#: A snapshot of a search, or the file that is being imported.
+Report = Snapshot | str
 
 
 def _digest(plain: Mapping[str, Any]) -> str:

@@ -16,7 +16,6 @@ from typing import Any, Final
 import orjson
 import xxhash
 
-from kontend.campaign.executor import Report
 from kontend.campaign.unit import (
     NO_SOURCES,
     Exploration,
@@ -26,9 +25,11 @@ from kontend.campaign.unit import (
     Listing,
     LiveCommand,
     Outcome,
+    Report,
     Status,
     Task,
 )
+from kontend.executors.work import Work
 from kontend.explore.explain.explanation import Origin
 from kontend.explore.explain.results import explained_documents
 from kontend.explore.exploring import SearchOptions, explore
@@ -64,7 +65,12 @@ def carry_out(task: Task, report: Callable[[Report], None]) -> Outcome | Listed:
         return _listed(task, report)
     if isinstance(task, LiveCommand):
         return _live(task)
+    task.sources.install()  # on a worker that may not have the files
     return _explored(task, report)
+
+
+#: Carries out the tasks of a campaign.
+WORK: Final = Work(carry_out, REFUSALS)
 
 
 def _explored(unit: Exploration, report: Callable[[Report], None]) -> Outcome:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from kontend.campaign.entry import (
     Entry,
@@ -25,21 +25,21 @@ from kontend.campaign.entry import (
     read_entries,
     read_plans,
 )
-from kontend.campaign.executor import Executor
 from kontend.campaign.journal import BadJournal, Journal
 from kontend.campaign.listing import list_units
-from kontend.campaign.processes import Processes
-from kontend.campaign.remote_tasks import RemoteTasks
 from kontend.campaign.report import as_json, as_junit, line_of, summary
 from kontend.campaign.running import Result, Unobserved, run_units
 from kontend.campaign.table import Table
 from kontend.campaign.unit import Outcome
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
+from kontend.executors.engines import OnEngine, executor_of
 from kontend.executors.names import BadExecutor, executor_problem
+from kontend.executors.processes import Processes, default_method
+from kontend.executors.work import Executor
 from kontend.explore.exploring import STRATEGIES
 from kontend.explore.problems import BadScenario
 from kontend.explore.scenario_documents import ENDINGS
-from kontend.explore.shards.processes import default_method
+from kontend.runtime.user_sources import UserCode
 from kontend.safe_files import write_whole
 
 _DIRECTORY: Final = Path("kontend-campaign")
@@ -61,14 +61,14 @@ def run(argv: Sequence[str]) -> int:
 
 def _run(entries: list[Entry], executor: Executor, journal: Journal, options: Namespace) -> int:
     processes = Processes(options.jobs or os.cpu_count() or 1, default_method(), timeout=options.timeout)
-    is_remote = not isinstance(executor, Processes)
+    is_remote = isinstance(executor, OnEngine)
     units = list_units(entries, processes, Unobserved(), recheck=not options.one_process, with_sources=is_remote)
     table = Table(sys.stderr)
     results: list[Result] = []
     shows = "-" not in (options.json, options.junit)
     code: int | None = None
     try:
-        with closing(run_units(units, executor, journal, table)) as running:
+        with closing(run_units(units, executor, journal, table, is_remote=is_remote)) as running:
             for result in running:
                 results.append(result)
                 if shows:
@@ -167,15 +167,10 @@ def _bounds(text: str) -> dict[str, Any]:
 def _executor(options: Namespace) -> Executor:
     if problem := executor_problem(options.executor):
         raise UsageError(f"--executor {options.executor}: {problem}")
-    jobs = options.jobs or os.cpu_count() or 1
-    method: Literal["fork", "spawn"] = default_method()
-    if options.executor == "fork" or options.executor == "spawn":
-        method = options.executor
-    elif options.executor:
-        if options.timeout is not None:
-            raise UsageError("--timeout: only processes of this machine are ended; leave it out")
-        return RemoteTasks(options.executor, jobs)
-    return Processes(jobs, method, timeout=options.timeout)
+    executor = executor_of(options.executor, options.jobs or os.cpu_count() or 1, UserCode(), timeout=options.timeout)
+    if isinstance(executor, OnEngine) and options.timeout is not None:
+        raise UsageError("--timeout: only processes of this machine are ended; leave it out")
+    return executor
 
 
 @contextmanager

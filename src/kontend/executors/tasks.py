@@ -1,14 +1,13 @@
-"""Independent tasks on an executor, behind ``concurrent.futures.Executor``.
+"""Independent tasks on Ray and Dask, behind ``concurrent.futures.Executor``.
 
 Ray and Dask place them and repeat those whose worker was lost. The user's code travels with them as source text.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import pickle
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import suppress
 from typing import Any, Final
 
@@ -20,14 +19,10 @@ from kontend.runtime.user_sources import UserCode
 _RETRIES: Final = 3
 
 
-def task_pool(executor: str, jobs: int, code: UserCode) -> Executor:
-    """Run tasks on an executor, ``jobs`` at a time, with the user's code; processes of this machine without a name."""
-    name, address = ExecutorName.of(executor)
-    if name == "ray":
-        return _RayTasks(address, jobs, code)
-    if name == "dask":
-        return _DaskTasks(address, jobs, code)
-    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(name or "spawn"))
+def task_pool(engine: str, jobs: int, code: UserCode) -> Executor:
+    """Run tasks on Ray or Dask, ``jobs`` at a time, with the user's code."""
+    name, address = ExecutorName.of(engine)
+    return _RayTasks(address, jobs, code) if name == "ray" else _DaskTasks(address, jobs, code)
 
 
 def _carried_out(code: UserCode, task: bytes) -> Any:

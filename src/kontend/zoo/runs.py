@@ -8,12 +8,13 @@ until the space is exhausted.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
-from kontend.executors.tasks import task_pool
+from kontend.executors.engines import executor_of
+from kontend.executors.work import Ended, Unwatched, Work
 from kontend.explore.exploring import check
 from kontend.explore.scenario import Scenario
 from kontend.explore.scenario_files import scenarios_in
@@ -113,14 +114,20 @@ def run_all(chosen: Sequence[Entry], options: RunOptions, *, jobs: int = 1, exec
             yield run_entry(entry, options)
         return
     code = UserCode.loaded([source_of(entry.path) for entry in chosen])
-    with task_pool(executor, jobs, code) as pool:
-        futures: list[Future[Outcome]] = [pool.submit(run_entry, entry, options) for entry in chosen]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        finally:
-            for future in futures:
-                future.cancel()
+    carried_out = executor_of(executor, jobs, code).run(
+        Work(_carried_out, (BadEntry,)), [(entry, options) for entry in chosen], Unwatched()
+    )
+    with closing(carried_out):
+        for at, answer in carried_out:
+            if isinstance(answer, Ended):
+                raise BadEntry(answer.message if answer.is_refusal else f"{chosen[at].path}: {answer.message}")
+            yield answer
+
+
+def _carried_out(task: tuple[Entry, RunOptions], report: Callable[[Any], None]) -> Outcome:
+    """Run one entry in another process, which reports nothing before its end."""
+    del report
+    return run_entry(*task)
 
 
 def run_entry(entry: Entry, options: RunOptions) -> Outcome:

@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 import pytest
 
 from explore.shards.test_sharded import RACE
+from kontend.executors.processes import default_method
 from kontend.explore.model.model import Model
 from kontend.explore.search.expander import Expander
 from kontend.explore.shards import processes
@@ -42,7 +43,7 @@ def test_long_calls_and_long_results_do_not_wait_for_each_other() -> None:
     assert results == list("abcd")
 
 
-@pytest.mark.skipif(processes.default_method() != "fork", reason="the shard is another one in forked processes only")
+@pytest.mark.skipif(default_method() != "fork", reason="the shard is another one in forked processes only")
 def test_a_shard_looks_for_garbage_less_often_than_the_process_that_has_started_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -11,22 +11,17 @@ import signal
 import socket
 from collections import deque
 from multiprocessing.connection import Connection
-from typing import Any, Final, Literal
+from typing import Any, Final
 
+from kontend.executors.processes import Method, default_method
 from kontend.explore.problems import BadScenario
 from kontend.explore.shards.engine import LostShard
 from kontend.explore.shards.shard import Shard, collect_seldom
 from kontend.explore.shards.spec import ShardSpec
 
-Method = Literal["fork", "spawn"]
 #: The bytes that the buffer of a pipe shall hold, and that any does.
 _BUFFER: Final = 1 << 18
 _LEAST_ROOM: Final = 1 << 12
-
-
-def default_method() -> Method:
-    """Forking where the system can: the new process knows all that this one has learnt."""
-    return "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
 
 
 class _Result:

@@ -1,7 +1,7 @@
 """Tasks in processes of this machine, each in one of its own: the end of one does no harm to the others.
 
 The output of a process goes to a file that nobody sees, unless the process ends before it has sent its result. A
-process ends by itself when the campaign that has started it is gone, however it went.
+process ends by itself when the one that has started it is gone, however it went.
 """
 
 from __future__ import annotations
@@ -21,15 +21,19 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import IO, Any, Final, Literal
 
-from kontend.campaign.executor import Ended, Report, Watch
-from kontend.campaign.unit import Task
-from kontend.campaign.work import REFUSALS, carry_out
+from kontend.executors.work import Ended, Watch, Work
 
+Method = Literal["fork", "spawn"]
 _OFTEN: Final = 0.2
 #: Characters of the output of a process that are kept.
 _TAIL: Final = 2_000
 #: The seconds that a process gets to end by itself.
 _GRACE: Final = 10.0
+
+
+def default_method() -> Method:
+    """Forking where the system can: the new process knows all that this one has learnt."""
+    return "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
 
 
 @dataclass(slots=True)
@@ -41,7 +45,7 @@ class _Running:
     lifeline: Connection
     output: IO[bytes]
     deadline: float
-    last: Report | None = None
+    last: Any = None
 
     def tail(self) -> str:
         """The end of the output."""
@@ -66,13 +70,13 @@ class _Running:
 class Processes:
     """Carries out tasks in processes."""
 
-    def __init__(self, workers: int, method: Literal["fork", "spawn"], *, timeout: float | None = None) -> None:
+    def __init__(self, workers: int, method: Method, *, timeout: float | None = None) -> None:
         """Run ``workers`` processes at a time; one that takes longer than ``timeout`` seconds is ended."""
         self._workers = workers
         self._context = multiprocessing.get_context(method)
         self._timeout = timeout
 
-    def run(self, tasks: Sequence[Task], watch: Watch) -> Generator[tuple[int, Any], None, None]:
+    def run(self, work: Work, tasks: Sequence[Any], watch: Watch) -> Generator[tuple[int, Any], None, None]:
         """Yield the results of tasks as they come."""
         waiting = list(enumerate(tasks))[::-1]
         running: dict[Connection, _Running] = {}
@@ -80,7 +84,7 @@ class Processes:
             while waiting or running:
                 while waiting and len(running) < self._workers:
                     at, task = waiting.pop()
-                    started = self._start(at, task)
+                    started = self._start(work, at, task)
                     running[started.pipe] = started
                     watch.started(at)
                 ready = wait(list(running), _OFTEN)
@@ -106,13 +110,13 @@ class Processes:
             for process in running.values():
                 process.end()
 
-    def _start(self, at: int, task: Task) -> _Running:
+    def _start(self, work: Work, at: int, task: Any) -> _Running:
         ours, theirs = self._context.Pipe()
         held, lifeline = self._context.Pipe(duplex=False)
         output = tempfile.NamedTemporaryFile(delete=False)  # noqa: SIM115 (closed when the process has ended)
         process = self._context.Process(  # type: ignore[attr-defined]
             target=_work,
-            args=(task, theirs, held, output.name, self._context.get_start_method() == "fork"),
+            args=(work, task, theirs, held, output.name, self._context.get_start_method() == "fork"),
         )
         process.start()
         theirs.close()
@@ -149,9 +153,9 @@ def _describe_exit(code: int | None) -> str:
     return f"its process was ended by {name}{hint}"
 
 
-def _work(task: Task, pipe: Connection, lifeline: Connection, output: str, is_forked: bool) -> None:
+def _work(work: Work, task: Any, pipe: Connection, lifeline: Connection, output: str, is_forked: bool) -> None:
     """Carry out a task and send its result."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the campaign decides when to stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that has started it decides when to stop
     if is_forked:
         # The pipes of other processes and the lock of the journal must not live on in this one.
         before = 3
@@ -162,7 +166,7 @@ def _work(task: Task, pipe: Connection, lifeline: Connection, output: str, is_fo
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for descriptor in (1, 2):
         os.dup2(os.open(output, os.O_WRONLY | os.O_APPEND), descriptor)
-    # Not the streams of a forked process: they may hold what the campaign has not written yet.
+    # Not the streams of a forked process: they may hold what their process has not written yet.
     sys.stdout, sys.stderr = (os.fdopen(descriptor, "w", errors="replace", closefd=False) for descriptor in (1, 2))
     faulthandler.disable()  # a test framework may have sent its output elsewhere
     with suppress(OSError):  # nothing is left if everything is killed
@@ -170,7 +174,7 @@ def _work(task: Task, pipe: Connection, lifeline: Connection, output: str, is_fo
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
     reported = 0.0
 
-    def report(value: Report) -> None:
+    def report(value: Any) -> None:
         nonlocal reported
         now = time.monotonic()
         if isinstance(value, str) or now - reported > _OFTEN:
@@ -178,8 +182,8 @@ def _work(task: Task, pipe: Connection, lifeline: Connection, output: str, is_fo
             pipe.send(("report", value))
 
     try:
-        result: Any = carry_out(task, report)
-    except REFUSALS as error:
+        result: Any = work.carry_out(task, report)
+    except work.refusals as error:
         result = Ended(True, str(error))
     except SystemExit as error:
         result = Ended(False, f"user code called sys.exit({error.code!r})")
@@ -198,7 +202,7 @@ def _work(task: Task, pipe: Connection, lifeline: Connection, output: str, is_fo
 
 
 def _end_with(lifeline: Connection) -> None:
-    """End this process and those that it has started when the campaign is gone: nothing is ever sent."""
+    """End this process and those that it has started when their parent is gone: nothing is ever sent."""
     with suppress(EOFError, OSError):
         lifeline.recv_bytes()
     os.kill(os.getpid(), signal.SIGTERM)
