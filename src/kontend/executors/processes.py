@@ -99,10 +99,8 @@ class Processes:
                     del running[process.pipe]
                     output = process.tail()
                     process.end()
-                    yield (
-                        process.at,
-                        Ended(False, f"it did not end within {self._timeout:g} seconds", output, process.last),
-                    )
+                    message = f"it did not end within {self._timeout:g} seconds"
+                    yield process.at, Ended(False, message, output, process.last, is_late=True)
                 watch.tick()
         finally:
             for process in running.values():

@@ -22,7 +22,7 @@ class Work(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A task that did not return: it raised an exception, or its process ended."""
+    """A task that did not return: it raised an exception, took too long, or its process ended."""
 
     #: It raised an exception that is meant for users.
     is_refusal: bool
@@ -31,6 +31,8 @@ class Ended(NamedTuple):
     output: str = ""
     #: The last report before.
     last: Any = None
+    #: It was ended because it took too long.
+    is_late: bool = False
 
 
 class Watch(Protocol):

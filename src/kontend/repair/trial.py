@@ -6,17 +6,16 @@ enough. A process for each trial, because modules keep state, and because a chan
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
 
+from kontend.executors.processes import Processes, default_method
+from kontend.executors.work import Ended, Unwatched, Work
 from kontend.explore.explain.explanation import Origin
 from kontend.explore.explain.lines import project_root
 from kontend.explore.exploring import SearchOptions, explore
@@ -39,8 +38,6 @@ _ERRORS: Final = (BadScenario, BadController, BadFile, Nondeterminism, ApiError)
 _OF_THE_END: Final = frozenset(
     {BuiltIn.DIVERGED, BuiltIn.LEAK, BuiltIn.NEVER_SETTLES, BuiltIn.FAILS_FOREVER, BuiltIn.EXCEPTION}
 )
-#: A forked process starts at once; where there is none, the modules are imported again.
-_FORK: Final = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,48 +102,19 @@ class Result:
 
 def tried(order: Order, seconds: float) -> Result:
     """Carry out an order in a process of its own, for at most some seconds."""
-    context = multiprocessing.get_context(_FORK)
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_serve, args=(order, sender, seconds), daemon=False)  # type: ignore[attr-defined]
-    process.start()
-    sender.close()
-    try:
-        if not receiver.poll(max(seconds, 0.1)):
-            return Result(error=f"not finished within {seconds:.0f} s", timed_out=True)
-        result: Result = receiver.recv()
+    executor = Processes(1, default_method(), timeout=max(seconds, 0.1))
+    with closing(executor.run(Work(_carried_out), [order], Unwatched())) as results:
+        _, result = next(results)
+    if not isinstance(result, Ended):
+        assert isinstance(result, Result)
         return result
-    except EOFError:
-        return Result(error="the process that explored it has died")
-    finally:
-        receiver.close()
-        if process.is_alive():
-            _end(process.pid)
-        process.join()
+    return Result(error=result.message, timed_out=result.is_late)
 
 
-def _end(pid: int | None) -> None:
-    """End a process with those that it has started: it leads a group of its own."""
-    if pid is None:
-        return
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-
-
-def _serve(order: Order, sender: Connection, seconds: float) -> None:
-    """Run in the process of a trial."""
-    with suppress(OSError):
-        os.setpgrp()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "setitimer"):
-        # The parent ends it in time. Should the parent be killed, nobody else would.
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, seconds + 1)
-    with open(os.devnull, "w") as nowhere:  # whatever the code prints, it has printed before
-        sys.stdout = sys.stderr = nowhere
-        sender.send(_result(order))
-        sender.close()
+def _carried_out(order: Order, report: Callable[[object], None]) -> Result:
+    del report
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        return _result(order)
 
 
 def _result(order: Order) -> Result:
