@@ -70,9 +70,9 @@ def _killed(scenario: Scenario, directory: Path, seed: int) -> None:
 
     def append_and_die(self: Journal, packed: Any, runs: Any, *, is_first: bool) -> None:
         if left <= 0:
-            before = self._file.tell()
+            before = self.path.stat().st_size
             append(self, packed, runs, is_first=is_first)
-            self._file.truncate(chance.randrange(before, self._file.tell()))
+            os.truncate(self.path, chance.randrange(before, self.path.stat().st_size))
             os.kill(os.getpid(), signal.SIGKILL)
         append(self, packed, runs, is_first=is_first)
 
