@@ -20,11 +20,11 @@ import pytest
 from campaign import scenario_files as files
 from campaign.scenario_files import write_files
 from kontend.campaign.journal import BadJournal, Journal
-from kontend.campaign.unit import FoundViolation, Outcome, Unusable
+from kontend.campaign.unit import FoundViolation, UnitOutcome, Unusable
 from kontend.cli import main
 
 UNIT = Unusable("f.py", "refused", "why")
-OUTCOME = Outcome("violated", "one", 3, 4, (FoundViolation("p", "s"),), "details")
+OUTCOME = UnitOutcome("violated", "one", 3, 4, (FoundViolation("p", "s"),), "details")
 #: The number of times that a campaign is killed.
 ROUNDS = int(os.environ.get("KONTEND_KILLS", "2"))
 SLOW = files.LIMITED.replace("Bounds(states=2)", "Bounds(lag=1, concurrent=2)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from kontend.campaign.table import Table
-from kontend.campaign.unit import Exploration, Outcome
+from kontend.campaign.unit import Exploration, UnitOutcome
 from kontend.explore.search.snapshot import Snapshot
 
 
@@ -24,7 +24,7 @@ def test_rows_fit_into_the_terminal() -> None:
     for at in range(20):
         table.started(at)
         table.reported(at, Snapshot(1_000_000, 5, violations=at))
-    table.ended(0, Outcome("violated", ""))
+    table.ended(0, UnitOutcome("violated", ""))
     for width, height in ((20, 5), (80, 24), (200, 60), (1, 1)):
         lines = table.lines(width, height)
         assert len(lines) <= max(2, height - 2)

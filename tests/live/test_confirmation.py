@@ -9,7 +9,7 @@ from dataclasses import replace
 from kontend import Cluster
 from kontend.cluster.state import State
 from kontend.live.baseline import Baseline
-from kontend.live.campaign import Outcome, shorter_plans
+from kontend.live.campaign import JudgedRun, shorter_plans
 from kontend.live.confirmation import Confirmation, Occurrence
 from kontend.live.gate.call import Call, Point
 from kontend.live.gate.perturbation import Crash, Down, HandOver
@@ -133,5 +133,5 @@ def test_plans_are_shortened_to_where_their_run_was_wrong_but_hand_overs_are_not
     for plan in (Plan((Crash(at),)), Plan((HandOver(at, 1),)), SURE):
         run = ended(plan)
         settled = {0: run.final, 1: (run if plan == SURE else ended(plan, "left")).final, 2: run.final}
-        outcomes.append(Outcome(plan, replace(run, settled=settled), ()))
+        outcomes.append(JudgedRun(plan, replace(run, settled=settled), ()))
     assert list(shorter_plans(baseline, outcomes)) == [Plan((Crash(at),), actions=1)]

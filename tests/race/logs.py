@@ -13,7 +13,7 @@ from definitions import definition
 from kontend import Cluster
 from kontend.cluster.request import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, ApiRequest
 from kontend.race.analysis import Options, Result, analyse
-from kontend.race.finding import Finding
+from kontend.race.finding import RaceFinding
 from kontend.race.log.log_files import Reading, events_of
 from kontend.serve.audit_log import object_reference
 
@@ -161,6 +161,6 @@ def _time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def sentence(finding: Finding) -> str:
+def sentence(finding: RaceFinding) -> str:
     """The sentence of a finding, with the plain names of its clients."""
     return "".join(part if isinstance(part, str) else part.name for part in finding.sentence)

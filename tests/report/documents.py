@@ -8,7 +8,7 @@ from typing import Any
 
 from kontend.report.document import (
     Actor,
-    Call,
+    CallRecord,
     Cycle,
     Delivered,
     Difference,
@@ -81,7 +81,7 @@ class Recorder:
             actor,
             "call",
             f"{actor}: {'cached ' * cached}get {name}{' (stale)' * (version != latest)}",
-            call=Call("get", KIND, namespace, short, cached=cached),
+            call=CallRecord("get", KIND, namespace, short, cached=cached),
             response="200",
             reads=(Read(name, version, latest, hash_of(held)),),
             line=Line("examples/ports.py", 28, "config = await api.get(self.kind, request)", "reconcile"),
@@ -91,7 +91,7 @@ class Recorder:
         )
         self.bases[actor, name] = (version, step.number)
 
-    def happen(self, actor: str, action: str, text: str, *, back_to: str = "", call: Call | None = None) -> None:
+    def happen(self, actor: str, action: str, text: str, *, back_to: str = "", call: CallRecord | None = None) -> None:
         """A fault or a timer; ``back_to`` gives the cache the first version of an object again."""
         delivered: tuple[Delivered, ...] = ()
         if back_to:
@@ -112,7 +112,7 @@ class Recorder:
             actor,
             action if actor in self.caches else "act",
             f"{actor}: {verb} {name}",
-            call=Call(verb, KIND, namespace, short),
+            call=CallRecord(verb, KIND, namespace, short),
             response="200",
             writes=(Write(name, self.version, hash_of(before), hash_of(after), (change,), base, base_step),),
             line=LINE if actor in self.caches else None,
@@ -265,7 +265,9 @@ def faults() -> Document:
     recorder.happen("ports#1", "crash", "ports#1 crashes and restarts with lists that are 1 change old", back_to=name)
     for action, text in (("fail", "fails with 500"), ("conflict", "gets 409 Conflict"), ("timeout", "times out")):
         recorder.start("ports#2", name)
-        recorder.happen("ports#2", action, f"ports#2: patch {name} {text}", call=Call("patch", KIND, "default", "c"))
+        recorder.happen(
+            "ports#2", action, f"ports#2: patch {name} {text}", call=CallRecord("patch", KIND, "default", "c")
+        )
     recorder.happen("ports#2", "timer", "the timer of ports#2 for default/c fires")
     recorder.happen("ports#2", "retry", "ports#2 retries default/c")
     recorder.steps[:] = [replace(step, time=step.number * 0.75) for step in recorder.steps]

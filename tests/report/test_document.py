@@ -9,7 +9,7 @@ import pytest
 from kontend.report.decoding import BadDocument
 from kontend.report.document import (
     Actor,
-    Call,
+    CallRecord,
     Cycle,
     Delivered,
     Document,
@@ -43,7 +43,7 @@ def document() -> Document:
                 "ports#1",
                 "call",
                 "ports#1: get",
-                Call("get", "ConfigMap/v1", "default", "c", cached=True),
+                CallRecord("get", "ConfigMap/v1", "default", "c", cached=True),
                 "200",
                 reads=(Read(C, 3, 4, hash_of(OLD)),),
             ),
@@ -52,7 +52,7 @@ def document() -> Document:
                 "ports#1",
                 "call",
                 "ports#1: patch",
-                Call("patch", "ConfigMap/v1", "default", "c"),
+                CallRecord("patch", "ConfigMap/v1", "default", "c"),
                 "200",
                 writes=(Write(C, 4, hash_of(OLD), hash_of(NEW), (FieldChange("data.next", "8000", "8001"),), 3, 1),),
                 delivered=(Delivered("ports#2", C, 4, hash_of(NEW)),),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kontend.report.document import Call, Difference, Document, Explanation, FieldChange, Step
+from kontend.report.document import CallRecord, Difference, Document, Explanation, FieldChange, Step
 from kontend.report.grouping import grouped
 from kontend.report.inspection import (
     BadQuestion,
@@ -104,7 +104,9 @@ def test_an_object_with_nothing_but_a_name_is_only_named() -> None:
 
 
 def test_a_fold_without_a_start_says_what_it_holds() -> None:
-    read = Step(1, "a", "call", "a: get", Call("get", "ConfigMap/v1", "default", "c"), "200", changes_nothing=True)
+    read = Step(
+        1, "a", "call", "a: get", CallRecord("get", "ConfigMap/v1", "default", "c"), "200", changes_nothing=True
+    )
     event = Step(2, "a", "deliver", "a sees w", changes_nothing=True)
     assert list(trace_lines([replace(read, request="default/c")])) == ["    ·  the rest of a no-op reconcile (step 1)"]
     assert list(trace_lines([read, event])) == ["    ·  reads and events that change nothing (steps 1 to 2)"]

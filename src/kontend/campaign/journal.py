@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.campaign.unit import DECIDED, Outcome, Unit
+from kontend.campaign.unit import DECIDED, Unit, UnitOutcome
 from kontend.executors.journal import JournalFile
 
 _MAGIC: Final = b"kontend campaign 2\n"
@@ -45,12 +45,12 @@ class Journal:
         #: The number of records that were damaged.
         self.damaged = records.count(None)
 
-    def known(self, unit: Unit) -> Outcome | None:
+    def known(self, unit: Unit) -> UnitOutcome | None:
         """Return the outcome of a unit that ran before; None for one that did not, or that failed."""
         outcome = self._outcomes.get(unit.key)
         return outcome if outcome is not None and outcome.status in DECIDED else None
 
-    def record(self, unit: Unit, outcome: Outcome) -> None:
+    def record(self, unit: Unit, outcome: UnitOutcome) -> None:
         """Keep an outcome. Raises :class:`BadJournal` where it cannot be written."""
         self._outcomes[unit.key] = outcome
         record = {"key": unit.key, "title": unit.title, "outcome": outcome.to_json()}
@@ -71,11 +71,11 @@ class Journal:
         self._file.close()
 
 
-def _decoded(content: bytes | None) -> tuple[str, Outcome] | None:
+def _decoded(content: bytes | None) -> tuple[str, UnitOutcome] | None:
     if content is None:
         return None
     try:
         document: Any = orjson.loads(content)
-        return str(document["key"]), Outcome.from_json(document["outcome"])
+        return str(document["key"]), UnitOutcome.from_json(document["outcome"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return None

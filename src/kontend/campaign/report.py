@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import orjson
 
 from kontend.campaign.running import Result
-from kontend.campaign.unit import Outcome, Status
+from kontend.campaign.unit import Status, UnitOutcome
 
 _WORDS: Final[dict[Status, str]] = {
     "holds": "hold",
@@ -33,11 +33,11 @@ def line_of(result: Result) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _short(outcome: Outcome) -> str:
+def _short(outcome: UnitOutcome) -> str:
     return " ".join(outcome.summary.split())
 
 
-def summary(outcomes: Iterable[Outcome]) -> str:
+def summary(outcomes: Iterable[UnitOutcome]) -> str:
     """Return the number of outcomes of each kind.
 
     >>> summary([Outcome("holds", ""), Outcome("holds", ""), Outcome("violated", "")])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from kontend.campaign.journal import Journal
-from kontend.campaign.unit import Exploration, LiveCommand, Outcome, Unit, Unusable
+from kontend.campaign.unit import Exploration, LiveCommand, Unit, UnitOutcome, Unusable
 from kontend.campaign.work import WORK
 from kontend.executors.work import Ended, Executor, Unwatched, Watch
 from kontend.explore.problems import BadScenario
@@ -29,7 +29,7 @@ class Result(NamedTuple):
     """A unit and its outcome."""
 
     unit: Unit
-    outcome: Outcome
+    outcome: UnitOutcome
     #: It is known from an earlier run of the campaign.
     is_known: bool = False
 
@@ -40,7 +40,7 @@ class Observer(Watch, Protocol):
     def begun(self, units: Sequence[Unit]) -> None:
         """The units that are going to run are known; other calls name them by their position."""
 
-    def ended(self, at: int, outcome: Outcome) -> None:
+    def ended(self, at: int, outcome: UnitOutcome) -> None:
         """A unit has an outcome."""
 
 
@@ -61,7 +61,7 @@ def run_units(
             results[at] = Result(unit, known, is_known=True)
             _tidy(_placed(unit, journal.directory))  # the end of the process may have come between the two
         elif isinstance(unit, Unusable):
-            results[at] = Result(unit, Outcome(unit.status, unit.summary))
+            results[at] = Result(unit, UnitOutcome(unit.status, unit.summary))
         else:
             waiting.append(at)
             if is_remote and isinstance(unit, LiveCommand):
@@ -105,14 +105,14 @@ def _tidy(unit: Unit) -> None:
         shutil.rmtree(unit.checkpoint, ignore_errors=True)
 
 
-def _outcome(answer: Outcome | Ended) -> Outcome:
-    if isinstance(answer, Outcome):
+def _outcome(answer: UnitOutcome | Ended) -> UnitOutcome:
+    if isinstance(answer, UnitOutcome):
         return answer
     message = " ".join(answer.message.split()) or "it raised an exception without a message"
-    return Outcome("refused" if answer.is_refusal else "crashed", message, details=answer.output)
+    return UnitOutcome("refused" if answer.is_refusal else "crashed", message, details=answer.output)
 
 
-def _saved(outcome: Outcome, directory: Path) -> Outcome:
+def _saved(outcome: UnitOutcome, directory: Path) -> UnitOutcome:
     """Return an outcome whose traces are files. Where one cannot be written, its details say so: the outcome counts."""
     violations = list(outcome.violations)
     details = outcome.details
@@ -132,5 +132,5 @@ class Unobserved(Unwatched):
     def begun(self, units: Sequence[Unit]) -> None:
         """Do nothing."""
 
-    def ended(self, at: int, outcome: Outcome) -> None:
+    def ended(self, at: int, outcome: UnitOutcome) -> None:
         """Do nothing."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TextIO
 
 from kontend.campaign.report import printable, summary
-from kontend.campaign.unit import Outcome, Report, Unit
+from kontend.campaign.unit import Report, Unit, UnitOutcome
 from kontend.explore.search.snapshot import Snapshot
 
 #: Seconds between two changes.
@@ -29,7 +29,7 @@ class Table:
         self._titles: list[str] = []
         #: The runs that are under way: when each began, and how far it is.
         self._running: dict[int, tuple[float, Report | None]] = {}
-        self._outcomes: list[Outcome] = []
+        self._outcomes: list[UnitOutcome] = []
         self._lines = 0
         self._drawn = 0.0
 
@@ -46,7 +46,7 @@ class Table:
         """Show how far a unit is."""
         self._running[at] = (self._running[at][0], report)
 
-    def ended(self, at: int, outcome: Outcome) -> None:
+    def ended(self, at: int, outcome: UnitOutcome) -> None:
         """Count an outcome."""
         self._running.pop(at, None)
         self._outcomes.append(outcome)

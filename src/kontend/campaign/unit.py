@@ -140,7 +140,7 @@ class FoundViolation:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class UnitOutcome:
     """The outcome of a unit. Durations are left out: equal units have equal outcomes."""
 
     status: Status
@@ -163,7 +163,7 @@ class Outcome:
         return plain
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Outcome:
+    def from_json(cls, document: Mapping[str, Any]) -> UnitOutcome:
         """Return an outcome from JSON. Raises ``TypeError`` or ``KeyError`` for anything else."""
         violations = tuple(FoundViolation(**violation) for violation in document["violations"])
         return cls(**{**document, "violations": violations})

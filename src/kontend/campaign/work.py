@@ -24,10 +24,10 @@ from kontend.campaign.unit import (
     ListedScenario,
     Listing,
     LiveCommand,
-    Outcome,
     Report,
     Status,
     Task,
+    UnitOutcome,
 )
 from kontend.executors.work import Work
 from kontend.explore.explain.explanation import Origin
@@ -59,7 +59,7 @@ _RECHECKED: Final = 100
 _STATUSES: Final[dict[int, Status]] = {0: "holds", 1: "violated", 2: "refused", 3: "undecided"}
 
 
-def carry_out(task: Task, report: Callable[[Report], None]) -> Outcome | Listed:
+def carry_out(task: Task, report: Callable[[Report], None]) -> UnitOutcome | Listed:
     """Carry out a task; ``report`` is called with its progress. Raises one of ``REFUSALS`` where it cannot be done."""
     if isinstance(task, Listing):
         return _listed(task, report)
@@ -73,7 +73,7 @@ def carry_out(task: Task, report: Callable[[Report], None]) -> Outcome | Listed:
 WORK: Final = Work(carry_out, REFUSALS)
 
 
-def _explored(unit: Exploration, report: Callable[[Report], None]) -> Outcome:
+def _explored(unit: Exploration, report: Callable[[Report], None]) -> UnitOutcome:
     inputs = Inputs.from_json(unit.inputs)
     scenarios = scenarios_in(unit.file, inputs, names=[unit.scenario])
     if unit.scenario not in scenarios:
@@ -106,10 +106,10 @@ def _explored(unit: Exploration, report: Callable[[Report], None]) -> Outcome:
     return _outcome(verdict)
 
 
-def _outcome(verdict: Verdict) -> Outcome:
+def _outcome(verdict: Verdict) -> UnitOutcome:
     documents = explained_documents(verdict)
     status: Status = "violated" if verdict.violations else "holds" if verdict.ok else "undecided"
-    return Outcome(
+    return UnitOutcome(
         status,
         verdict.summary,
         verdict.states,
@@ -124,7 +124,7 @@ def _outcome(verdict: Verdict) -> Outcome:
     )
 
 
-def _live(unit: LiveCommand) -> Outcome:
+def _live(unit: LiveCommand) -> UnitOutcome:
     """Run ``kontend live``. A signal that ends this process ends it first."""
     arguments = [*unit.options, "--output-format=json", *([f"--failures={unit.failures}"] if unit.failures else [])]
     with subprocess.Popen(
@@ -147,11 +147,11 @@ def _live(unit: LiveCommand) -> Outcome:
     status = _STATUSES.get(process.returncode, "crashed")
     if status in ("refused", "crashed"):
         lines = [line for line in errors.splitlines() if line] or [f"it ended with {process.returncode}"]
-        return Outcome(status, lines[-1] if status == "crashed" else lines[0], details=errors.strip())
+        return UnitOutcome(status, lines[-1] if status == "crashed" else lines[0], details=errors.strip())
     return _live_outcome(status, orjson.loads(output))
 
 
-def _live_outcome(status: Status, verdict: Mapping[str, Any]) -> Outcome:
+def _live_outcome(status: Status, verdict: Mapping[str, Any]) -> UnitOutcome:
     """Return the outcome of a live command by its verdict as JSON."""
     violations = (
         *(FoundViolation(found["property"], found["sentence"]) for found in verdict["baseline"]["violations"]),
@@ -167,7 +167,7 @@ def _live_outcome(status: Status, verdict: Mapping[str, Any]) -> Outcome:
         "holds": f"no violation in {carried_out} plan{'s'[: carried_out != 1]}",
         "undecided": f"undecided: {verdict['undecided']}",
     }
-    return Outcome(status, summaries[status], violations=violations, details=verdict["text"])
+    return UnitOutcome(status, summaries[status], violations=violations, details=verdict["text"])
 
 
 # Listing

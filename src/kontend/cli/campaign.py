@@ -30,7 +30,7 @@ from kontend.campaign.listing import list_units
 from kontend.campaign.report import as_json, as_junit, line_of, summary
 from kontend.campaign.running import Result, Unobserved, run_units
 from kontend.campaign.table import Table
-from kontend.campaign.unit import Outcome
+from kontend.campaign.unit import UnitOutcome
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
 from kontend.executors.engines import OnEngine, executor_of
 from kontend.executors.names import BadExecutor, executor_problem
@@ -91,7 +91,7 @@ def _run(entries: list[Entry], executor: Executor, journal: Journal, options: Na
     return exit_code(result.outcome for result in results)
 
 
-def exit_code(outcomes: Iterable[Outcome]) -> int:
+def exit_code(outcomes: Iterable[UnitOutcome]) -> int:
     """The exit code for outcomes. An error is never hidden by a violation, nor this by a limit.
 
     >>> exit_code([Outcome("holds", ""), Outcome("undecided", "")])

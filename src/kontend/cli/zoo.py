@@ -20,7 +20,7 @@ from kontend.kube.errors import ApiError
 from kontend.runtime.controller import BadController
 from kontend.zoo.entry import ARCHETYPES, BadEntry, Entry, directory, entries
 from kontend.zoo.report import document, guarded_table, page, table
-from kontend.zoo.runs import NO_FAULTS, Outcome, RunOptions, run_all, run_entry
+from kontend.zoo.runs import NO_FAULTS, EntryOutcome, RunOptions, run_all, run_entry
 
 _WIDTH = 30
 
@@ -96,9 +96,9 @@ def _explain(entry: Entry, how: RunOptions) -> int:
     return _exit_code([guarded if how.guarded else outcome], guarded=how.guarded)
 
 
-def _run(chosen: list[Entry], how: RunOptions, options: Namespace) -> list[Outcome]:
+def _run(chosen: list[Entry], how: RunOptions, options: Namespace) -> list[EntryOutcome]:
     """Run entries with a progress bar, and return the outcomes in the order of the entries."""
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, EntryOutcome] = {}
     visible = sys.stderr.isatty()
     for outcome in run_all(chosen, how, jobs=options.jobs, executor=options.executor):
         outcomes[outcome.entry.name] = outcome
@@ -112,7 +112,7 @@ def _run(chosen: list[Entry], how: RunOptions, options: Namespace) -> list[Outco
     return [outcomes[entry.name] for entry in chosen]
 
 
-def _exit_code(outcomes: Sequence[Outcome], *, guarded: bool) -> int:
+def _exit_code(outcomes: Sequence[EntryOutcome], *, guarded: bool) -> int:
     if guarded:
         runs = [run for outcome in outcomes for run in outcome.buggy if not run.scenario.endswith(NO_FAULTS)]
         if any(run.violated for run in runs):

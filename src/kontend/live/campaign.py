@@ -72,7 +72,7 @@ class Options:
     ran: Callable[[Run], None] | None = None
 
 
-class Outcome(NamedTuple):
+class JudgedRun(NamedTuple):
     """A plan, its run, and the properties that the run violates."""
 
     plan: Plan
@@ -86,10 +86,10 @@ class _Ledger:
 
     baseline: Baseline
     plans: list[Plan]
-    singles: dict[Plan, Outcome] = field(default_factory=dict)
-    shorter: dict[Plan, Outcome] = field(default_factory=dict)
+    singles: dict[Plan, JudgedRun] = field(default_factory=dict)
+    shorter: dict[Plan, JudgedRun] = field(default_factory=dict)
     pairs: list[Plan] = field(default_factory=list)
-    doubles: dict[Plan, Outcome] = field(default_factory=dict)
+    doubles: dict[Plan, JudgedRun] = field(default_factory=dict)
     #: The occurrences of each finding, and the violation that it is, once that is known.
     shown: dict[Identity, list[Occurrence]] = field(default_factory=dict)
     confirmed: dict[Identity, Violation] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class _Ledger:
     stopped: str = ""
 
     @property
-    def outcomes(self) -> list[Outcome]:
+    def outcomes(self) -> list[JudgedRun]:
         """All outcomes, in the order of their plans."""
         known = (self.singles, self.shorter, self.doubles)
         order = {plan: at for at, plan in enumerate([*self.plans, *self.pairs])}
@@ -223,7 +223,7 @@ class Campaign:
             stopped=ledger.stopped,
         )
 
-    def _pairs(self, singles: Sequence[Outcome]) -> list[Plan]:
+    def _pairs(self, singles: Sequence[JudgedRun]) -> list[Plan]:
         """Pairs of the plans that have shown nothing by themselves."""
         wanted = self._options.seconds > 0 if self._options.pairs is None else self._options.pairs
         harmless = [
@@ -234,7 +234,7 @@ class Campaign:
         return list(pairs_of(harmless)) if wanted else []
 
     async def _carry_out_all(
-        self, plans: Sequence[Plan], outcomes: dict[Plan, Outcome], ledger: _Ledger, judge: _Judge
+        self, plans: Sequence[Plan], outcomes: dict[Plan, JudgedRun], ledger: _Ledger, judge: _Judge
     ) -> None:
         """Carry out plans, those first from which most is expected by now, as long as there is time to begin one."""
         ranking = Ranking(ledger.baseline)
@@ -247,7 +247,7 @@ class Campaign:
                 known = {identity(each) for each in ledger.baseline.findings}
                 judged = findings(run, ledger.baseline.expected_after(plan.actions))
                 found = tuple(each for each in judged if identity(each) not in known)  # no plan explains those
-                outcomes[plan] = Outcome(plan, run, found)
+                outcomes[plan] = JudgedRun(plan, run, found)
                 ranking.learn(plan, found=bool(found))
                 self._report(len(outcomes), len(plans), ledger)
                 await judge.judge(outcomes[plan])
@@ -314,7 +314,7 @@ class _Judge:
         self._confirmation = confirmation
         self._group = group
 
-    async def judge(self, outcome: Outcome) -> None:
+    async def judge(self, outcome: JudgedRun) -> None:
         """Note what a run has shown, and confirm what is new."""
         new = []
         for finding in outcome.findings:
@@ -355,7 +355,7 @@ def _explained(violation: Violation, baseline: Baseline) -> Violation:
     return replace(violation, cause=cause_of(violation.finding, violation.run, baseline))
 
 
-def shorter_plans(baseline: Baseline, outcomes: Sequence[Outcome]) -> Iterator[Plan]:
+def shorter_plans(baseline: Baseline, outcomes: Sequence[JudgedRun]) -> Iterator[Plan]:
     """Plans in which the user stops where a run was not in the state of unperturbed ones.
 
     The next action of the user may have made up for it, and on a cluster it may never come. Not so for hand-overs: no
@@ -374,7 +374,7 @@ def shorter_plans(baseline: Baseline, outcomes: Sequence[Outcome]) -> Iterator[P
                 break
 
 
-def _blocked(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+def _blocked(outcomes: Sequence[JudgedRun]) -> tuple[str, ...]:
     """The reasons for which plans could not be carried out, and how many."""
     reasons = Counter(outcome.run.blocked for outcome in outcomes if outcome.run.blocked)
     return tuple(f"{count} plans could not be carried out: {reason}" for reason, count in reasons.items())

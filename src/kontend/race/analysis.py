@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kontend.race.fights import fights_of
-from kontend.race.finding import Finding, Watch
+from kontend.race.finding import RaceFinding, Watch
 from kontend.race.history import History, Known, Trail
 from kontend.race.intent import intent_of
 from kontend.race.log.actor import Actor
@@ -61,7 +61,7 @@ class Options:
 class Result:
     """The findings of a log, and what of it could be judged."""
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[RaceFinding] = field(default_factory=list)
     #: Successful writes of objects by the level at which they were logged.
     levels: Counter[str] = field(default_factory=Counter)
     #: Writes that could be compared with the version that they replaced.
@@ -93,7 +93,7 @@ class _Analysis:
         self._loops = LoopJudge(writes=options.loop)
         self._watches: dict[tuple[Actor, Resource], list[tuple[float, float, str]]] = defaultdict(list)
         self._has_watches = False
-        self._causes: dict[tuple[object, ...], list[Finding]] = {}
+        self._causes: dict[tuple[object, ...], list[RaceFinding]] = {}
         self.result = Result()
 
     def take(self, event: AuditEvent) -> None:
@@ -309,7 +309,7 @@ class _Analysis:
 
     # Findings
 
-    def _found(self, finding: Finding) -> None:
+    def _found(self, finding: RaceFinding) -> None:
         if not self._selection.has_time(finding.last.received):
             return
         same = self._causes.get(finding.cause)
@@ -326,9 +326,9 @@ class _Analysis:
     def finish(self) -> Result:
         """Return the result, when all events were taken."""
         result = self.result
-        decided: dict[tuple[object, ...], Finding] = {}
+        decided: dict[tuple[object, ...], RaceFinding] = {}
         for finding in (finding for same in self._causes.values() for finding in same):
-            certain: Finding | None = finding
+            certain: RaceFinding | None = finding
             if finding.unless is not None and self._may_watch(finding.unless):
                 certain = finding.otherwise
                 result.doubtful += certain is None

@@ -11,14 +11,14 @@ import orjson
 
 from kontend.explanation.wording import sentence
 from kontend.explore.explain.fields import field_changes
-from kontend.race.finding import Finding
+from kontend.race.finding import RaceFinding
 from kontend.race.log.actor import Actor
 from kontend.race.moment import UNKNOWN, Moment, Version
 from kontend.report.document import (
     Actor as DocumentActor,
 )
 from kontend.report.document import (
-    Call,
+    CallRecord,
     Cycle,
     Document,
     Explanation,
@@ -38,14 +38,14 @@ RACE: Final = "race"
 RECORDED: Final = "recorded"
 
 
-def documents_of(findings: Sequence[Finding], files: Iterable[str]) -> list[Document]:
+def documents_of(findings: Sequence[RaceFinding], files: Iterable[str]) -> list[Document]:
     """Return the documents of the findings of a log."""
     names = _names(findings)
     source = Source("", ", ".join(PurePath(file).name for file in files))
     return [_Document(finding, names, source).document() for finding in findings]
 
 
-def _names(findings: Sequence[Finding]) -> dict[Actor, str]:
+def _names(findings: Sequence[RaceFinding]) -> dict[Actor, str]:
     """Return a name for each client; those who share one are numbered in the order in which they appear."""
     actors = dict.fromkeys(moment.actor for finding in findings for moment in finding.moments)
     actors.update(dict.fromkeys(actor for finding in findings for actor in finding.actors))
@@ -62,7 +62,7 @@ def _names(findings: Sequence[Finding]) -> dict[Actor, str]:
 class _Document:
     """Makes the document of one finding."""
 
-    def __init__(self, finding: Finding, names: Mapping[Actor, str], source: Source) -> None:
+    def __init__(self, finding: RaceFinding, names: Mapping[Actor, str], source: Source) -> None:
         self._finding = finding
         self._names = names
         self._source = source
@@ -107,7 +107,7 @@ class _Document:
             reads = (Read(name, moment.version.number, moment.latest, kept),)
         key = moment.key
         seen = moment.actor is UNKNOWN
-        call = Call(moment.verb, moment.kind, key.namespace, key.name, moment.subresource)
+        call = CallRecord(moment.verb, moment.kind, key.namespace, key.name, moment.subresource)
         text = f"{actor} {moment.verb} {name}{'/' if moment.subresource else ''}{moment.subresource}: {status}"
         return Step(
             self._numbers[id(moment)],

@@ -13,7 +13,7 @@ from kontend.explanation.fix import Fix, Language
 from kontend.explanation.remedies import Remedy
 from kontend.explore.explain.fields import ABSENT, shown, text_of, value_at
 from kontend.explore.properties.overwrites import Path
-from kontend.race.finding import FIGHT, Finding
+from kontend.race.finding import FIGHT, RaceFinding
 from kontend.race.history import Trail
 from kontend.race.moment import Moment
 from kontend.race.wording import object_name
@@ -25,7 +25,7 @@ _QUICK: Final = 10.0
 _FIX: Final = Fix(Remedy.ONE_OWNER, spoken=Language.ANY)
 
 
-def fights_of(trail: Trail, moment: Moment) -> Iterator[Finding]:
+def fights_of(trail: Trail, moment: Moment) -> Iterator[RaceFinding]:
     """Yield the fight that a write makes certain, if there is one; ``trail`` ends with the moment before it."""
     if moment.actor.is_user or len(moment.paths) > 50:
         return
@@ -38,7 +38,7 @@ def fights_of(trail: Trail, moment: Moment) -> Iterator[Finding]:
         trail.fought.add(path)
         other = turns[-2]
         values = (_value(other, path), _value(moment, path))
-        yield Finding(
+        yield RaceFinding(
             FIGHT,
             (
                 moment.actor,

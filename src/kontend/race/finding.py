@@ -36,7 +36,7 @@ class Watch:
 
 
 @dataclass(slots=True)
-class Finding:
+class RaceFinding:
     """A violated property, with the moments that show it."""
 
     #: The property.
@@ -55,7 +55,7 @@ class Finding:
     #: Does not hold if this client watches the resource: a watch may have delivered what it did not read.
     unless: Watch | None = None
     #: Holds in that case.
-    otherwise: Finding | None = None
+    otherwise: RaceFinding | None = None
     #: The number of times that the log shows the same.
     count: int = field(default=1, compare=False)
 

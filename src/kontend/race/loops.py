@@ -13,7 +13,7 @@ from typing import Final
 from kontend.explanation.fix import Fix, Language
 from kontend.explanation.remedies import Remedy
 from kontend.explore.explain.fields import text_of
-from kontend.race.finding import HOT_LOOP, Finding
+from kontend.race.finding import HOT_LOOP, RaceFinding
 from kontend.race.log.actor import Actor
 from kontend.race.log.event import AuditEvent, ObjectKey
 from kontend.race.moment import Moment
@@ -55,7 +55,7 @@ class LoopJudge:
         self._changes[event.key.namespace] += 1
         self._own[event.key.namespace, event.actor] += 1
 
-    def judge(self, moment: Moment) -> Finding | None:
+    def judge(self, moment: Moment) -> RaceFinding | None:
         """Return the loop that a write makes certain, if there is one."""
         if moment.actor.is_user:
             return None
@@ -80,7 +80,7 @@ class LoopJudge:
         run.reported = True
         return self._finding(moment, run)
 
-    def _finding(self, moment: Moment, run: _Run) -> Finding:
+    def _finding(self, moment: Moment, run: _Run) -> RaceFinding:
         target = f"{object_name(moment)}{'/' if moment.subresource else ''}{moment.subresource}"
         times = f"{run.count} times in {max(0.0, run.last - run.first):.1f} s"
         if run.failed:
@@ -91,7 +91,7 @@ class LoopJudge:
             paths = list(dict.fromkeys(text_of(path) for moment in run.moments for path in moment.paths))
             fields = ", ".join(paths[:3]) + (" …" if len(paths) > 3 else "")
             what = f" wrote {target} {times}, {fields or 'itself'} each time"
-        return Finding(
+        return RaceFinding(
             HOT_LOOP,
             (moment.actor, f"{what}, while no other client changed anything in the namespace"),
             (moment.actor,),

@@ -33,7 +33,7 @@ from kontend.race.finding import (
     STALE_WRITE,
     VANISHED_ELEMENT,
     WRONG_OBJECT,
-    Finding,
+    RaceFinding,
     Sentence,
     Watch,
 )
@@ -97,7 +97,7 @@ class WriteJudge:
         body = orjson.dumps(intent.body)
         self._refused[moment.actor, moment.key] = Refused(moment, intent.locked, body)
 
-    def judge(self, trail: Trail, moment: Moment, intent: Intent) -> Iterator[Finding]:
+    def judge(self, trail: Trail, moment: Moment, intent: Intent) -> Iterator[RaceFinding]:
         """Yield the findings of a write; ``trail`` ends with the moment before it."""
         refused = self._refused.pop((moment.actor, moment.key), None)
         if moment.actor.is_user or moment.before is None or intent.how in ("create", "apply"):
@@ -159,7 +159,7 @@ class WriteJudge:
 
     def _overwrites(
         self, trail: Trail, moment: Moment, intent: Intent, base: _Base, unless: Watch | None
-    ) -> Iterator[Finding]:
+    ) -> Iterator[RaceFinding]:
         """Fields that others changed since the base, and that the write changed again."""
         read, old = trail.version(base.number), moment.before
         assert old is not None
@@ -176,7 +176,7 @@ class WriteJudge:
             if other is None:
                 continue
             name = VANISHED_ELEMENT if overwrite.vanished else LOST_UPDATE if base.how != "lag" else BLIND_OVERWRITE
-            yield Finding(
+            yield RaceFinding(
                 name,
                 (
                     moment.actor,
@@ -205,12 +205,14 @@ class WriteJudge:
         when = "while that write was under way" if between < 0 else f"{between:.1f} ms after that write"
         return (f" without a resourceVersion, in a request that arrived {when}",)
 
-    def _wrong_object(self, trail: Trail, moment: Moment, read: Version, old: Version, unless: Watch | None) -> Finding:
+    def _wrong_object(
+        self, trail: Trail, moment: Moment, read: Version, old: Version, unless: Watch | None
+    ) -> RaceFinding:
         did = "deleted" if moment.verb == "delete" else "wrote to"
         births = (write for write in trail.writes() if write.verb == "create" and write.version is not None)
         born = next(births, None)
         creator: Sentence = (born.actor, " had created") if born is not None else ("another client had created",)
-        return Finding(
+        return RaceFinding(
             WRONG_OBJECT,
             (
                 moment.actor,
@@ -229,7 +231,9 @@ class WriteJudge:
 
     # Content of old versions
 
-    def _stale_content(self, trail: Trail, moment: Moment, intent: Intent, *, counts: bool = True) -> Iterator[Finding]:
+    def _stale_content(
+        self, trail: Trail, moment: Moment, intent: Intent, *, counts: bool = True
+    ) -> Iterator[RaceFinding]:
         """Values of an old version, in a write that replaces everything or a whole list."""
         old, new = moment.before, moment.version
         assert old is not None
@@ -252,7 +256,7 @@ class WriteJudge:
                     continue
                 if trail.has_changed(moment.actor, overwrite.path):
                     continue
-                yield Finding(
+                yield RaceFinding(
                     VANISHED_ELEMENT if overwrite.vanished else STALE_WRITE,
                     (
                         moment.actor,
@@ -280,11 +284,11 @@ class WriteJudge:
                 yield self._unread(trail, moment, other, doubt)
             return
 
-    def _unread(self, trail: Trail, moment: Moment, other: Moment, path: Path) -> Finding:
+    def _unread(self, trail: Trail, moment: Moment, other: Moment, path: Path) -> RaceFinding:
         """Return a write over that of another, by a client that has never read the object."""
         assert moment.before is not None
         overwrite = Overwrite(path)
-        return Finding(
+        return RaceFinding(
             BLIND_OVERWRITE,
             (moment.actor, " ", did(moment, overwrite), " without having read it; ", other.actor, " had ",
              had_changed(moment.before, overwrite), f" at resourceVersion {number_of(other)}, "
@@ -299,7 +303,7 @@ class WriteJudge:
 
     # Retries
 
-    def _retried(self, trail: Trail, moment: Moment, intent: Intent, refused: Refused) -> Iterator[Finding]:
+    def _retried(self, trail: Trail, moment: Moment, intent: Intent, refused: Refused) -> Iterator[RaceFinding]:
         """Yield the content of a refused write, sent again over what had caused the conflict."""
         read, old, new = trail.version(refused.locked), moment.before, moment.version
         if read is None or new is None or old is None or read.uid != old.uid or read.number == old.number:
@@ -311,7 +315,7 @@ class WriteJudge:
             other = trail.author(moment, overwrite.path, refused.locked)
             if other is None or value_at(sent, overwrite.path) != value_at(new.content(), overwrite.path):
                 continue
-            yield Finding(
+            yield RaceFinding(
                 BLIND_OVERWRITE,
                 (
                     moment.actor,

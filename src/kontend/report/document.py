@@ -135,7 +135,7 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallRecord:
     """A request to the API."""
 
     verb: str
@@ -198,7 +198,7 @@ class Step:
     actor: str
     action: str
     text: str
-    call: Call | None = None
+    call: CallRecord | None = None
     #: The status of the response, such as "200" or "409 Conflict"; None where there is no call.
     response: str | None = None
     reads: tuple[Read, ...] = ()

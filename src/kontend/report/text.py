@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from kontend.report.document import Call, Difference, Document, Explanation, FieldChange, Read, Step, Write
+from kontend.report.document import CallRecord, Difference, Document, Explanation, FieldChange, Read, Step, Write
 from kontend.report.elements import compact, joined, joined_differences, list_of, without_key
 from kontend.report.inspection import overlaps
 
@@ -174,7 +174,7 @@ def _action(step: Step) -> str:
     return text.partition(", and ")[0] if step.delivered else text
 
 
-def _call_text(step: Step, call: Call) -> str:
+def _call_text(step: Step, call: CallRecord) -> str:
     target = f"{_kind(call.kind)} {_key(call)}" if call.name else f"{_kind(call.kind)} in {call.namespace or 'all'}"
     if call.verb == "create" and step.writes and not call.name:
         target = _short(step.writes[0].object)
@@ -336,5 +336,5 @@ def _kind(kind: str) -> str:
     return kind.partition("/")[0].partition(".")[0]
 
 
-def _key(call: Call) -> str:
+def _key(call: CallRecord) -> str:
     return f"{call.namespace}/{call.name}" if call.namespace else call.name

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from kontend.cluster.effects import Answer, Call
+from kontend.cluster.effects import Answer, WebhookCall
 from kontend.kube.field_errors import go_quote
 from kontend.runtime.client.connection import BrokenOff, NotConnected, Pool, Response, TooLarge
 
@@ -64,7 +64,7 @@ class WebhookCalls:
         self._services = dict(services or {})
         self._pools: dict[tuple[str, str, str], Pool] = {}
 
-    async def answers(self, calls: Iterable[Call]) -> dict[bytes, Answer]:
+    async def answers(self, calls: Iterable[WebhookCall]) -> dict[bytes, Answer]:
         """The answers to calls."""
         made = list(calls)
         answers = await asyncio.gather(*(self._answer(call) for call in made))
@@ -75,14 +75,14 @@ class WebhookCalls:
         for pool in self._pools.values():
             pool.close()
 
-    async def _answer(self, call: Call) -> Answer:
+    async def _answer(self, call: WebhookCall) -> Answer:
         try:
             async with asyncio.timeout(call.timeout):
                 return await self._post(call)
         except TimeoutError:
             return _failed(call, "context deadline exceeded")
 
-    async def _post(self, call: Call) -> Answer:
+    async def _post(self, call: WebhookCall) -> Answer:
         named = urlsplit(call.url)
         base = f"{named.scheme}://{named.netloc}"
         if call.service:
@@ -135,5 +135,5 @@ def _refusal(response: Response) -> str:
     return f"the server responded with the status code {response.status}: {text}"
 
 
-def _failed(call: Call, why: str) -> Answer:
+def _failed(call: WebhookCall, why: str) -> Answer:
     return Answer(error=f'Post "{call.url}?timeout={call.timeout}s": {why}')

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kontend.zoo.entry import ARCHETYPES, Entry
-from kontend.zoo.runs import NO_FAULTS, Outcome, Run
+from kontend.zoo.runs import NO_FAULTS, EntryOutcome, ScenarioRun
 
 _HEAD: Final = ("bug", "class", "found by", "states", "steps", "ms", "twin", "states", "ms")
 
 
-def table(outcomes: Sequence[Outcome], seconds: float) -> str:
+def table(outcomes: Sequence[EntryOutcome], seconds: float) -> str:
     """Return the table of all runs and the summary."""
     rows = [_HEAD, *(_row(outcome) for outcome in outcomes)]
     return "\n".join([*_aligned(rows), "", *_summary(outcomes, seconds)]) + "\n"
 
 
-def guarded_table(outcomes: Sequence[Outcome], seconds: float) -> str:
+def guarded_table(outcomes: Sequence[EntryOutcome], seconds: float) -> str:
     """Return the table of buggy scenarios that were run with the guards on."""
     rows: list[tuple[str, ...]] = [("bug", "class", "with guards on", "violated property", "without faults")]
     answers: list[tuple[str, str]] = []
@@ -39,11 +39,11 @@ def guarded_table(outcomes: Sequence[Outcome], seconds: float) -> str:
     return "\n".join([*_aligned(rows), "", f"{end} ({seconds:.1f} s)"]) + "\n"
 
 
-def _guarded(run: Run) -> str:
+def _guarded(run: ScenarioRun) -> str:
     return "still broken" if run.violated else "holds" if run.exhausted else "undecided"
 
 
-def document(outcomes: Sequence[Outcome], seconds: float, *, guarded: bool = False) -> dict[str, Any]:
+def document(outcomes: Sequence[EntryOutcome], seconds: float, *, guarded: bool = False) -> dict[str, Any]:
     """Return the results as JSON data."""
     bugs = [outcome for outcome in outcomes if outcome.buggy]
     return {
@@ -58,7 +58,7 @@ def document(outcomes: Sequence[Outcome], seconds: float, *, guarded: bool = Fal
     }
 
 
-def page(entry: Entry, outcome: Outcome, guarded: Outcome) -> str:
+def page(entry: Entry, outcome: EntryOutcome, guarded: EntryOutcome) -> str:
     """Show one entry in full: the description, the verdicts of its scenarios, and those with guards."""
     parts = [
         f"{entry.name}: {entry.title}",
@@ -75,7 +75,7 @@ def page(entry: Entry, outcome: Outcome, guarded: Outcome) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _row(outcome: Outcome) -> tuple[str, ...]:
+def _row(outcome: EntryOutcome) -> tuple[str, ...]:
     entry = outcome.entry
     missed = next((run for run in outcome.buggy if not run.violated), None)
     first = missed or (outcome.buggy[0] if outcome.buggy else None)
@@ -100,7 +100,7 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
     )
 
 
-def _summary(outcomes: Sequence[Outcome], seconds: float) -> list[str]:
+def _summary(outcomes: Sequence[EntryOutcome], seconds: float) -> list[str]:
     bugs = [outcome for outcome in outcomes if outcome.buggy]
     detected, built_in = sum(outcome.found for outcome in bugs), sum(outcome.built_in for outcome in bugs)
     twins = [run for outcome in outcomes for run in outcome.clean]
@@ -118,7 +118,7 @@ def _share(part: int, whole: int) -> str:
     return f" ({part * 100 // whole} %)" if whole else ""
 
 
-def _entry(outcome: Outcome) -> dict[str, Any]:
+def _entry(outcome: EntryOutcome) -> dict[str, Any]:
     entry = outcome.entry
     return {
         "name": entry.name,
@@ -145,15 +145,15 @@ def _entry(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _name(entry: Entry, run: Run) -> str:
+def _name(entry: Entry, run: ScenarioRun) -> str:
     return entry.name if run.scenario == "buggy" else f"{entry.name} ({run.scenario})"
 
 
-def _count(run: Run) -> tuple[str]:
+def _count(run: ScenarioRun) -> tuple[str]:
     return (f"{run.states:,}",)
 
 
-def _milliseconds(run: Run) -> str:
+def _milliseconds(run: ScenarioRun) -> str:
     return f"{run.seconds * 1e3:.0f}"
 
 

@@ -33,7 +33,7 @@ _FEW: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ScenarioRun:
     """The exploration of one scenario."""
 
     scenario: str
@@ -60,19 +60,19 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EntryOutcome:
     """The runs of one entry."""
 
     entry: Entry
-    runs: tuple[Run, ...]
+    runs: tuple[ScenarioRun, ...]
 
     @property
-    def buggy(self) -> list[Run]:
+    def buggy(self) -> list[ScenarioRun]:
         """The runs that must be violated."""
         return [run for run in self.runs if run.role == "buggy"]
 
     @property
-    def clean(self) -> list[Run]:
+    def clean(self) -> list[ScenarioRun]:
         """The runs that must hold: twins and negative controls."""
         return [run for run in self.runs if run.role != "buggy"]
 
@@ -87,12 +87,12 @@ class Outcome:
         return self.found and all(run.built_in for run in self.buggy)
 
     @property
-    def false_alarms(self) -> list[Run]:
+    def false_alarms(self) -> list[ScenarioRun]:
         """The twins and controls that are violated."""
         return [run for run in self.clean if run.violated]
 
     @property
-    def undecided(self) -> list[Run]:
+    def undecided(self) -> list[ScenarioRun]:
         """The twins and controls whose space was not exhausted."""
         return [run for run in self.clean if not run.violated and not run.exhausted]
 
@@ -107,7 +107,9 @@ class RunOptions:
     seconds: int = 60
 
 
-def run_all(chosen: Sequence[Entry], options: RunOptions, *, jobs: int = 1, executor: str = "") -> Iterator[Outcome]:
+def run_all(
+    chosen: Sequence[Entry], options: RunOptions, *, jobs: int = 1, executor: str = ""
+) -> Iterator[EntryOutcome]:
     """Run entries and yield their outcomes as they come: in this process, or several at a time on an ``executor``."""
     if jobs == 1 and not executor:
         for entry in chosen:
@@ -124,21 +126,21 @@ def run_all(chosen: Sequence[Entry], options: RunOptions, *, jobs: int = 1, exec
             yield answer
 
 
-def _carried_out(task: tuple[Entry, RunOptions], report: Callable[[Any], None]) -> Outcome:
+def _carried_out(task: tuple[Entry, RunOptions], report: Callable[[Any], None]) -> EntryOutcome:
     """Run one entry in another process, which reports nothing before its end."""
     del report
     return run_entry(*task)
 
 
-def run_entry(entry: Entry, options: RunOptions) -> Outcome:
+def run_entry(entry: Entry, options: RunOptions) -> EntryOutcome:
     """Explore the scenarios of one entry."""
     scenarios = scenarios_of(entry)
     if options.guarded:
-        return Outcome(entry, tuple(_guarded_runs(scenarios, options.seconds)))
-    return Outcome(entry, tuple(_runs(scenarios.items(), options.seconds)))
+        return EntryOutcome(entry, tuple(_guarded_runs(scenarios, options.seconds)))
+    return EntryOutcome(entry, tuple(_runs(scenarios.items(), options.seconds)))
 
 
-def _guarded_runs(scenarios: dict[str, Scenario], seconds: int) -> Iterator[Run]:
+def _guarded_runs(scenarios: dict[str, Scenario], seconds: int) -> Iterator[ScenarioRun]:
     """Explore buggy scenarios with all guards on; those that are still broken also without faults."""
     for name, scenario in scenarios.items():
         if role(name) != "buggy":
@@ -165,7 +167,7 @@ def scenarios_of(entry: Entry) -> dict[str, Scenario]:
     return scenarios
 
 
-def _runs(scenarios: Iterable[tuple[str, Scenario]], seconds: int) -> Iterator[Run]:
+def _runs(scenarios: Iterable[tuple[str, Scenario]], seconds: int) -> Iterator[ScenarioRun]:
     for name, scenario in scenarios:
         part = role(name)
         limited = replace(scenario, bounds=replace(scenario.bounds, seconds=scenario.bounds.seconds or seconds))
@@ -189,11 +191,11 @@ def _first_violation(scenario: Scenario) -> tuple[Verdict, bool]:
     return (verdict, True) if verdict.violations else (own, False)
 
 
-def _run(name: str, part: str, verdict: Verdict, *, built_in: bool, seconds: float) -> Run:
+def _run(name: str, part: str, verdict: Verdict, *, built_in: bool, seconds: float) -> ScenarioRun:
     violation = min(
         verdict.violations, key=lambda candidate: (candidate.perturbations, len(candidate.trace)), default=None
     )
-    return Run(
+    return ScenarioRun(
         scenario=name,
         role=part,
         found_by=violation.property if violation is not None else "",

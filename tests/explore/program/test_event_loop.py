@@ -18,7 +18,7 @@ from explore.widgets import CRD, KIND, UNGUARDED, WIDGET
 from kontend.cluster.cluster import Cluster
 from kontend.explore import BadScenario, Bounds, Scenario, Verdict, check
 from kontend.explore.program.driven import Start
-from kontend.explore.program.run import Run
+from kontend.explore.program.run import PythonRun
 from kontend.kube.errors import AlreadyExists, NotFound
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
@@ -154,7 +154,7 @@ def test_a_task_group_cancels_the_calls_of_its_other_tasks() -> None:
 
 
 def test_pending_calls_are_listed_in_the_order_in_which_they_were_made() -> None:
-    run = Run(Does(_gathered), Guards(), lambda _: True, Start(Key("default", "w"), b"{}", ""))
+    run = PythonRun(Does(_gathered), Guards(), lambda _: True, Start(Key("default", "w"), b"{}", ""))
     run.respond(0, b"={}")
     progress = run.progress()
     assert [(call.verb, call.kind) for call in progress.calls] == [("create", MAP), ("create", MAP)]

@@ -15,7 +15,7 @@ from kontend.explore.model.model import Model
 from kontend.explore.program import suspended
 from kontend.explore.program.driven import Start
 from kontend.explore.program.event_loop import Unsupported
-from kontend.explore.program.run import Run
+from kontend.explore.program.run import PythonRun
 from kontend.explore.program.suspended import SuspendedRuns, Twins
 from kontend.explore.program.tree import Node, Program
 from kontend.explore.program.undeclared_state import UndeclaredState
@@ -276,10 +276,10 @@ def test_a_run_whose_twin_does_not_start_ends(mirrors: bool) -> None:
     ended: list[str] = []
     controller = Ends(ended)
 
-    def start(mirrored: bool) -> Run:
+    def start(mirrored: bool) -> PythonRun:
         if mirrored is mirrors:
             raise KeyboardInterrupt
-        return Run(controller, Guards(), lambda _: True, Start(Key("default", "w"), b"{}", ""), mirrors=mirrored)
+        return PythonRun(controller, Guards(), lambda _: True, Start(Key("default", "w"), b"{}", ""), mirrors=mirrored)
 
     with pytest.raises(KeyboardInterrupt):
         Twins.started(start)
@@ -301,5 +301,5 @@ class Stops(Ends):
 def test_a_run_that_cannot_start_ends() -> None:
     ended: list[str] = []
     with pytest.raises(Unsupported):
-        Run(Stops(ended), Guards(), lambda _: True, Start(Key("default", "w"), b"{}", ""))
+        PythonRun(Stops(ended), Guards(), lambda _: True, Start(Key("default", "w"), b"{}", ""))
     assert ended == ["w"]

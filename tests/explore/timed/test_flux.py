@@ -11,7 +11,7 @@ import pytest
 
 from kontend.explore import Scenario, never
 from kontend.explore.scenario_files import scenarios_in
-from kontend.explore.timed.simulation import Run, simulate
+from kontend.explore.timed.simulation import SimulatedRun, simulate
 from kontend.explore.timed.timing import Duration, Timing
 from kontend.runtime.user_file import load_file
 
@@ -20,7 +20,7 @@ SCENARIOS = scenarios_in(str(FILE))
 TIMING = Timing(first_retry=0.75, longest_retry=900, horizon=400)
 
 
-def run(name: str, lag: float, *, checkout: float = 2.0, **timing: Any) -> Run:
+def run(name: str, lag: float, *, checkout: float = 2.0, **timing: Any) -> SimulatedRun:
     changed = replace(TIMING, lag=Duration(lag), attributes={"sources.checkout": checkout}, **timing)
     return simulate(SCENARIOS[name], changed, seed=1)
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from kontend.audit.python.bodies import Body, changes, read_body
-from kontend.audit.python.clients import Call
+from kontend.audit.python.clients import ClientCall
 from kontend.audit.python.flow import error_use, provenance, retry_around
 from kontend.audit.python.kopf import Handler, PatchWrite
 from kontend.audit.python.source.module import Function, Module, bindings
@@ -31,7 +31,7 @@ _INDEXED = re.compile(r"/\d+(?=/|$|['\"])|/\{(?:\w+_)?(?:[ijkn]|idx|index|pos|po
 
 def classify_call(
     module: Module,
-    call: Call,
+    call: ClientCall,
     role: Role,
     handler: Handler | None,
     *,
@@ -108,7 +108,7 @@ def _named(paths: set[str]) -> tuple[str, ...]:
     return tuple(sorted(paths))
 
 
-def _targets(call: Call, body: Body) -> tuple[Target, ...]:
+def _targets(call: ClientCall, body: Body) -> tuple[Target, ...]:
     if call.status:
         return (Target.STATUS,)
     if call.verb in (Verb.CREATE, Verb.DELETE):
@@ -129,7 +129,7 @@ def _targets(call: Call, body: Body) -> tuple[Target, ...]:
     return tuple(target for target in Target if target in targets) or (Target.OBJECT,)
 
 
-def _lock(call: Call, body: Body) -> Lock:
+def _lock(call: ClientCall, body: Body) -> Lock:
     if call.verb in (Verb.CREATE, Verb.DELETE):
         return Lock.NONE
     if call.verb is Verb.UPDATE:
@@ -143,7 +143,7 @@ def _lock(call: Call, body: Body) -> Lock:
     return Lock.UNLOCKED if body.known or body.fields else Lock.UNKNOWN
 
 
-def _base(module: Module, call: Call, body: Body) -> Base:
+def _base(module: Module, call: ClientCall, body: Body) -> Base:
     if call.library == "kontend":
         patch = call.node.args[1] if len(call.node.args) > 1 and call.verb is Verb.PATCH else None
         return Base(BaseOrigin.INLINE, body.text[:120], body.line, span=_span(module, patch))
@@ -164,7 +164,7 @@ def _span(module: Module, node: ast.expr | None) -> tuple[int, int]:
     return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
 
 
-def _facts(call: Call, body: Body, lock: Lock, place: ast.AST) -> list[Fact]:
+def _facts(call: ClientCall, body: Body, lock: Lock, place: ast.AST) -> list[Fact]:
     line = getattr(place, "lineno", 0)
     facts: list[Fact] = []
     carries_status = call.status or any(path.startswith("status") for path in body.fields)
@@ -203,7 +203,7 @@ def _facts(call: Call, body: Body, lock: Lock, place: ast.AST) -> list[Fact]:
     return facts
 
 
-def _late_base(module: Module, call: Call) -> list[Fact]:
+def _late_base(module: Module, call: ClientCall) -> list[Fact]:
     """`base = copy(widget)` after the change of `widget`: the diff that kontend's runtime sends is empty."""
     if call.library != "kontend" or call.verb is not Verb.PATCH or len(call.node.args) < 2:
         return []
@@ -236,7 +236,7 @@ def classify_patch(module: Module, write: PatchWrite, role: Role, handler: Handl
     node = write.node
     line = getattr(node, "lineno", 0)
     status = write.path.startswith("status") or write.path == "fns" or any(path.startswith("status") for path in fields)
-    call = Call(
+    call = ClientCall(
         ast.Call(ast.Name("patch"), [], []),
         Verb.PATCH,
         "patch",

@@ -2,7 +2,7 @@
 
 kubernetes and kubernetes_asyncio have telling method names; kr8s, pykube, lightkube, easykube and raw HTTP need the
 import, the arguments or the URL; kontend's own runtime has controller-runtime's words. Each recogniser returns a
-`Call` or None, and the first that knows wins.
+`ClientCall` or None, and the first that knows wins.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PREFILTER = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ClientCall:
     """A recognised write with its parts."""
 
     node: ast.Call
@@ -54,7 +54,7 @@ class Call:
     """The resource is an attribute of `self`: a subclass decides it."""
 
 
-def recognise(module: Module, node: ast.Call) -> Call | None:
+def recognise(module: Module, node: ast.Call) -> ClientCall | None:
     """Return what a call writes, or None."""
     if own := _own_status(module, node):
         return own
@@ -86,7 +86,7 @@ def content_type(module: Module, node: ast.Call, default: PatchType) -> PatchTyp
     return default
 
 
-def _official(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
+def _official(module: Module, node: ast.Call, func: ast.Attribute) -> ClientCall | None:
     match = _TYPED.match(func.attr) or _UNSCOPED.match(func.attr)
     if match is None:
         return None
@@ -117,10 +117,10 @@ def _official(module: Module, node: ast.Call, func: ast.Attribute) -> Call | Non
     lock = Lock.OWNED if verb is Verb.APPLY else None
     if verb is Verb.DELETE:
         lock = Lock.LOCKED if "preconditions" in module.text(node).lower() else Lock.NONE
-    return Call(node, verb, func.attr, library, status, body, kind, patch_type, lock, not status, inherited)
+    return ClientCall(node, verb, func.attr, library, status, body, kind, patch_type, lock, not status, inherited)
 
 
-def _own_status(module: Module, node: ast.Call) -> Call | None:
+def _own_status(module: Module, node: ast.Call) -> ClientCall | None:
     """`await mutate_status(api, obj, change)` and `async with StatusScope(api, obj)` of kontend's runtime."""
     name = dotted(node.func).split(".")[-1]
     if name not in ("mutate_status", "StatusScope") or not module.uses("kontend") or len(node.args) < 2:
@@ -130,10 +130,10 @@ def _own_status(module: Module, node: ast.Call) -> Call | None:
         for keyword in node.keywords
     )
     lock = Lock.UNLOCKED if unlocked else Lock.LOCKED
-    return Call(node, Verb.PATCH, name, "kontend", True, node.args[1], "", PatchType.MERGE, lock)
+    return ClientCall(node, Verb.PATCH, name, "kontend", True, node.args[1], "", PatchType.MERGE, lock)
 
 
-def _own_runtime(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
+def _own_runtime(module: Module, node: ast.Call, func: ast.Attribute) -> ClientCall | None:
     """`await api.status.patch(widget, merge_from(base, lock=True))` of kontend's runtime."""
     if not module.uses("kontend") or func.attr not in ("patch", "update", "create", "delete", "apply") or not node.args:
         return None
@@ -156,7 +156,7 @@ def _own_runtime(module: Module, node: ast.Call, func: ast.Attribute) -> Call | 
         )
     if verb is Verb.PATCH:
         kind, lock = _own_patch(module, node)
-    return Call(
+    return ClientCall(
         node, verb, ".".join(chain[-2:]) if status else func.attr, "kontend", status, node.args[0], "", kind, lock
     )
 
@@ -198,7 +198,7 @@ def _has_test(module: Module, operations: ast.AST, use: ast.Call, depth: int = 0
     return False
 
 
-def _lightkube(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
+def _lightkube(module: Module, node: ast.Call, func: ast.Attribute) -> ClientCall | None:
     if (
         not module.uses("lightkube")
         or func.attr not in ("patch", "replace", "apply", "set", "create", "delete")
@@ -215,7 +215,7 @@ def _lightkube(module: Module, node: ast.Call, func: ast.Attribute) -> Call | No
         default = PatchType.STRATEGIC if func.attr == "patch" else PatchType.MERGE
         patch_type = content_type(module, node, default)
         lock = Lock.OWNED if patch_type is PatchType.APPLY else None
-        return Call(
+        return ClientCall(
             node,
             Verb.APPLY if lock else Verb.PATCH,
             func.attr,
@@ -228,13 +228,15 @@ def _lightkube(module: Module, node: ast.Call, func: ast.Attribute) -> Call | No
             not status,
         )
     if func.attr == "apply":
-        return Call(node, Verb.APPLY, "apply", "lightkube", status, node.args[0], kind, PatchType.APPLY, Lock.OWNED)
+        return ClientCall(
+            node, Verb.APPLY, "apply", "lightkube", status, node.args[0], kind, PatchType.APPLY, Lock.OWNED
+        )
     verb = _VERBS[func.attr]
     lock = {Verb.UPDATE: Lock.VERSIONED}.get(verb, Lock.NONE)
-    return Call(node, verb, func.attr, "lightkube", status, node.args[0], kind, None, lock)
+    return ClientCall(node, verb, func.attr, "lightkube", status, node.args[0], kind, None, lock)
 
 
-def _object_patch(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
+def _object_patch(module: Module, node: ast.Call, func: ast.Attribute) -> ClientCall | None:
     """`obj.patch({...}, subresource="status")` of kr8s and pykube, `resource.patch(body=...)` of the dynamic client."""
     if func.attr not in ("patch", "async_patch", "replace", "server_side_apply"):
         return None
@@ -266,7 +268,7 @@ def _object_patch(module: Module, node: ast.Call, func: ast.Attribute) -> Call |
     library = next((name for name in ("kr8s", "pykube") if module.uses(name)), "dynamic" if dynamic else "object")
     verb = {"replace": Verb.UPDATE, "server_side_apply": Verb.APPLY}.get(func.attr, Verb.PATCH)
     if patch_type is PatchType.APPLY or verb is Verb.APPLY:
-        return Call(
+        return ClientCall(
             node,
             Verb.APPLY,
             func.attr,
@@ -278,12 +280,12 @@ def _object_patch(module: Module, node: ast.Call, func: ast.Attribute) -> Call |
             Lock.OWNED,
         )
     main = not status
-    return Call(
+    return ClientCall(
         node, verb, func.attr, library, status, body, object_kind(module, func.value, node), patch_type, None, main
     )
 
 
-def _easykube(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
+def _easykube(module: Module, node: ast.Call, func: ast.Attribute) -> ClientCall | None:
     """`resource = await ekapi.resource("widgets/status"); await resource.replace(name, {...}, namespace=...)`."""
     if func.attr not in ("replace", "patch", "json_patch", "server_side_apply", "create_or_patch") or not isinstance(
         func.value, ast.Name
@@ -298,7 +300,7 @@ def _easykube(module: Module, node: ast.Call, func: ast.Attribute) -> Call | Non
     verb = {"replace": Verb.UPDATE, "server_side_apply": Verb.APPLY}.get(func.attr, Verb.PATCH)
     kind = PatchType.JSON if func.attr == "json_patch" else PatchType.MERGE
     lock = Lock.OWNED if verb is Verb.APPLY else None
-    return Call(
+    return ClientCall(
         node,
         verb,
         func.attr,
@@ -312,14 +314,14 @@ def _easykube(module: Module, node: ast.Call, func: ast.Attribute) -> Call | Non
     )
 
 
-def _pykube_update(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
+def _pykube_update(module: Module, node: ast.Call, func: ast.Attribute) -> ClientCall | None:
     """pykube's `obj.update()` sends the whole object with its resourceVersion as a merge patch."""
     if func.attr != "update" or not module.uses("pykube") or not isinstance(func.value, ast.Name):
         return None
     if any(keyword.arg not in ("is_strategic", "subresource") for keyword in node.keywords) or node.args:
         return None
     subresource = next((constant(keyword.value) for keyword in node.keywords if keyword.arg == "subresource"), "")
-    return Call(
+    return ClientCall(
         node,
         Verb.PATCH,
         "update",
@@ -332,7 +334,7 @@ def _pykube_update(module: Module, node: ast.Call, func: ast.Attribute) -> Call 
     )
 
 
-def _http(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
+def _http(module: Module, node: ast.Call, func: ast.Attribute) -> ClientCall | None:
     """`session.patch(f"{host}/apis/…/status", json={...})` with any HTTP library."""
     if func.attr not in ("patch", "put", "request"):
         return None
@@ -356,7 +358,7 @@ def _http(module: Module, node: ast.Call, func: ast.Attribute) -> Call | None:
     kind = content_type(module, node, PatchType.MERGE) if verb is Verb.PATCH else None
     match = re.search(r"/([a-z]+)/[^/]*/status", shown) or re.search(r"/([a-z]+)/[^/]*$", shown)
     lock = Lock.OWNED if kind is PatchType.APPLY else None
-    return Call(
+    return ClientCall(
         node,
         Verb.APPLY if lock else verb,
         func.attr,

@@ -17,7 +17,7 @@ from pathlib import PurePath
 
 from kontend.audit.python.bodies import Body, read_body
 from kontend.audit.python.classify import classify_call, worker_of
-from kontend.audit.python.clients import Call
+from kontend.audit.python.clients import ClientCall
 from kontend.audit.python.flow import error_use
 from kontend.audit.python.kinds import class_around, object_kind
 from kontend.audit.python.kopf import Handler
@@ -34,7 +34,7 @@ class Helper:
 
     module: Module
     function: Function
-    call: Call
+    call: ClientCall
     given: tuple[tuple[str, str], ...]
     body: Body
     location: Location
@@ -49,7 +49,7 @@ class Helper:
         return parent.name if isinstance(parent, ast.ClassDef) else ""
 
 
-def helper_of(module: Module, function: Function | None, call: Call, body: Body, place: ast.AST) -> Helper | None:
+def helper_of(module: Module, function: Function | None, call: ClientCall, body: Body, place: ast.AST) -> Helper | None:
     """Return the helper that a function is, if the body of its call comes from its parameters."""
     if function is None:
         return None

@@ -12,7 +12,7 @@ from kontend.cli.command import ExitCode, Parser, UsageError, at_least, write, w
 from kontend.explore.problems import BadScenario
 from kontend.explore.scenario import Scenario
 from kontend.explore.timed.results import swept_result, timed_result
-from kontend.explore.timed.simulation import Run, simulate
+from kontend.explore.timed.simulation import SimulatedRun, simulate
 from kontend.explore.timed.sweep import Point, as_json, bands, parse_sweep, sweep
 from kontend.explore.timed.text import run_text, sweep_text
 from kontend.explore.timed.timing import Duration, Timing, duration, seconds, share
@@ -119,7 +119,7 @@ def _sweep_document(parameter: str, points: list[Point]) -> dict[str, Any]:
     }
 
 
-def _run_document(run: Run) -> dict[str, Any]:
+def _run_document(run: SimulatedRun) -> dict[str, Any]:
     return {
         "seed": run.seed,
         "verdict": run.end,

@@ -17,7 +17,7 @@ from kontend.cluster.admission.conditions import ConditionError, conditions_hold
 from kontend.cluster.admission.matching import matched_resource
 from kontend.cluster.admission.operation import Operation
 from kontend.cluster.admission.variables import admission_request, values
-from kontend.cluster.effects import Answer, Call, call_key, call_uid
+from kontend.cluster.effects import Answer, WebhookCall, call_key, call_uid
 from kontend.cluster.effects.webhook_client import webhook_call
 from kontend.cluster.memo import Memo
 from kontend.cluster.resources import Resource
@@ -102,7 +102,7 @@ def validate(operation: Operation) -> None:
     objects = operation.state.objects(VALIDATING)
     if not len(objects):
         return
-    asked: list[tuple[Webhook, Call]] = []
+    asked: list[tuple[Webhook, WebhookCall]] = []
     for webhook in _configured(objects):
         resource = _concerned(webhook, operation)
         if resource is not None:
@@ -132,7 +132,7 @@ def _concerned(webhook: Webhook, operation: Operation) -> Resource | None:
     return resource
 
 
-def _question(webhook: Webhook, operation: Operation, resource: Resource, phase: str) -> Call:
+def _question(webhook: Webhook, operation: Operation, resource: Resource, phase: str) -> WebhookCall:
     request = admission_request(operation, resource)
     request["object"], request["oldObject"] = operation.shown(resource), operation.shown_old(resource)
     key = call_key("admission", phase, webhook.identity, canonical(webhook.spec), canonical(request))
@@ -142,7 +142,7 @@ def _question(webhook: Webhook, operation: Operation, resource: Resource, phase:
     return webhook_call(webhook.spec["clientConfig"], timeout, canonical(review), key)
 
 
-def _response(webhook: Webhook, operation: Operation, call: Call, answer: Answer) -> Mapping[str, Any] | None:
+def _response(webhook: Webhook, operation: Operation, call: WebhookCall, answer: Answer) -> Mapping[str, Any] | None:
     """Return the response of a webhook that allows the write; None when the call failed and may fail."""
     problem, response = _read(answer, call)
     if problem:
@@ -156,7 +156,7 @@ def _response(webhook: Webhook, operation: Operation, call: Call, answer: Answer
     return response
 
 
-def _read(answer: Answer, call: Call) -> tuple[str, Mapping[str, Any]]:
+def _read(answer: Answer, call: WebhookCall) -> tuple[str, Mapping[str, Any]]:
     """Return the mistake in an answer, and the response in it."""
     if answer.error:
         return f"failed to call webhook: {answer.error}", {}

@@ -30,7 +30,7 @@ MOST_ROUNDS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class WebhookCall:
     """One POST to a webhook."""
 
     #: The address to which kube-apiserver would send it: of a service, ``https://NAME.NAMESPACE.svc:PORT/PATH``.
@@ -96,7 +96,7 @@ class Answers:
         self._functions = functions
         self._wait = wait
 
-    def all(self, calls: Sequence[Call]) -> list[Answer]:
+    def all(self, calls: Sequence[WebhookCall]) -> list[Answer]:
         """Return the answers to some calls. Raises :class:`Suspended` for those that the shell must make."""
         answers = {call.key: self._answer(call) for call in calls}
         missing = [call for call in calls if answers[call.key] is None]
@@ -109,7 +109,7 @@ class Answers:
         if self._wait and expected.key not in self._known:
             raise Suspended((), expected=expected)
 
-    def _answer(self, call: Call) -> Answer | None:
+    def _answer(self, call: WebhookCall) -> Answer | None:
         answer = self._known.get(call.key)
         if answer is not None:
             return answer
@@ -128,7 +128,7 @@ class Answers:
 class Suspended(Exception):
     """Raised where answers are missing, or an object that should be there soon."""
 
-    def __init__(self, calls: Iterable[Call], about: Any = None, *, expected: Expected | None = None) -> None:
+    def __init__(self, calls: Iterable[WebhookCall], about: Any = None, *, expected: Expected | None = None) -> None:
         super().__init__("the request has to wait")
         self._calls = tuple(calls)
         self._about = about
@@ -153,7 +153,7 @@ class Waiting(Exception):
 class Suspension:
     """The response to a request that cannot be answered yet."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[WebhookCall, ...]
     progress: Progress
     #: The conversions that the calls are for, if they are for conversions.
     about: Any = None

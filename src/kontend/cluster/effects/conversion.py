@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.cluster.effects import Answer, Answers, Call, Function, call_key, call_uid
+from kontend.cluster.effects import Answer, Answers, Function, WebhookCall, call_key, call_uid
 from kontend.cluster.effects.webhook_client import webhook_call
 from kontend.kube.crd.custom_resource import CustomDefinition
 from kontend.kube.encoding.json_text import canonical
@@ -91,7 +91,7 @@ class Conversions:
         result["metadata"] |= {name: changed[name] for name in ("labels", "annotations") if changed.get(name)}
         return result
 
-    def _has_function(self, call: Call) -> bool:
+    def _has_function(self, call: WebhookCall) -> bool:
         return call.url in self._functions or call.url.replace(".svc:443", ".svc") in self._functions
 
     def learn(self, answers: Mapping[bytes, Answer]) -> None:
@@ -101,7 +101,7 @@ class Conversions:
                 learn(self._known, questions, answers[call.key], call)
         self._needed.clear()
 
-    def calls(self) -> list[tuple[Call, Mapping[bytes, _Question]]]:
+    def calls(self) -> list[tuple[WebhookCall, Mapping[bytes, _Question]]]:
         """Return the calls to make, each with the questions that it answers: one call for all objects of a kind."""
         groups: dict[tuple[bytes, str], dict[bytes, _Question]] = {}
         for key, question in self._needed.items():
@@ -110,7 +110,7 @@ class Conversions:
         return [(_call(list(questions.values())), questions) for questions in groups.values()]
 
 
-def learn(known: Known, questions: Mapping[bytes, _Question], answer: Answer, call: Call) -> None:
+def learn(known: Known, questions: Mapping[bytes, _Question], answer: Answer, call: WebhookCall) -> None:
     """Take the answer to a call into what is known."""
     if len(known) > _MOST_KNOWN:
         known.clear()
@@ -130,7 +130,7 @@ def convert(custom: CustomDefinition, obj: Json, api_version: str) -> Json:
 _current: Final[ContextVar[Conversions | None]] = ContextVar("kontend_conversions", default=None)
 
 
-def _call(questions: list[_Question]) -> Call:
+def _call(questions: list[_Question]) -> WebhookCall:
     custom = questions[0].custom
     objects = [question.obj for question in questions]
     key = call_key("conversions", canonical(custom.conversion), questions[0].api_version, canonical(objects))
@@ -140,7 +140,7 @@ def _call(questions: list[_Question]) -> Call:
     return webhook_call(config, _TIMEOUT, canonical(review), key)
 
 
-def _read(answer: Answer, call: Call, questions: Mapping[bytes, _Question]) -> tuple[str, list[Json]]:
+def _read(answer: Answer, call: WebhookCall, questions: Mapping[bytes, _Question]) -> tuple[str, list[Json]]:
     """Return the mistake in an answer, and the objects in it."""
     if answer.error:
         return answer.error, []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from kontend.explore.explain.trail import Part, target_of
-from kontend.report.document import Call
+from kontend.report.document import CallRecord
 
 _OK: Final = {"create": "201"}
 
@@ -14,7 +14,7 @@ _OK: Final = {"create": "201"}
 class Exchange(NamedTuple):
     """A call and its response; neither for a step without a call."""
 
-    call: Call | None = None
+    call: CallRecord | None = None
     #: The status of an error, or the code of success.
     response: str | None = None
     #: The server or a cache has carried it out.
@@ -31,5 +31,5 @@ def exchange_of(part: Part) -> Exchange:
     call, answer = part.call, part.transition.answer
     if call is None:
         return Exchange()
-    shown = Call(call.verb, call.kind, call.namespace, target_of(call).name, call.subresource, call.cached)
+    shown = CallRecord(call.verb, call.kind, call.namespace, target_of(call).name, call.subresource, call.cached)
     return Exchange(shown, answer.text or _OK.get(call.verb, "200"), not answer.text)

@@ -12,7 +12,7 @@ from kontend.explore.golang.requests import Kinds, answer_of, call_of
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.driven import DrivenRun, Start
 from kontend.explore.program.external import ExternalAnswer
-from kontend.explore.program.foreign import Finding, ForeignController
+from kontend.explore.program.foreign import CodeFault, ForeignController
 from kontend.explore.program.progress import Done, Failure, Progress
 from kontend.explore.program.symbols import mirrored
 from kontend.kube.errors import ApiError, from_status
@@ -59,7 +59,7 @@ class GoController(ForeignController):
         self.max_concurrent = info["concurrent"]  # type: ignore[misc]
         #: Renamed runs iterate maps in the order of the others, too: what differs is known.
         self._has_one_order = False
-        self._findings: list[Finding] = []
+        self._findings: list[CodeFault] = []
 
     @property
     def initial_memory(self) -> bytes:
@@ -78,7 +78,7 @@ class GoController(ForeignController):
         return ExternalAnswer(given.pop("state"), given)
 
     @property
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[CodeFault]:
         """The places at which the order of a map reaches the API server."""
         return self._findings
 
@@ -91,7 +91,7 @@ class GoController(ForeignController):
             self._has_one_order = False
             return False
         sentence = f"the order of a map, or a number of math/rand, reaches the API server: {described}"
-        self._findings.append(Finding(MAP_ORDER, sentence, line))
+        self._findings.append(CodeFault(MAP_ORDER, sentence, line))
         return True
 
     def started(self, start: Start, *, mirrors: bool) -> DrivenRun:

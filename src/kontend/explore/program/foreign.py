@@ -20,7 +20,7 @@ from kontend.runtime.predicates import Event
 from kontend.runtime.source_location import SourceLocation
 
 
-class Finding(NamedTuple):
+class CodeFault(NamedTuple):
     """A fault of the code that a comparison of runs has shown, beside what the search finds."""
 
     property: str
@@ -51,7 +51,7 @@ class ForeignController(Controller):
         raise NotImplementedError
 
     @property
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[CodeFault]:
         """The faults that comparisons have shown so far."""
         return ()
 

@@ -62,7 +62,7 @@ class _Pending(NamedTuple):
 class _Backend:
     """The backend of one run: it only notes calls."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: PythonRun) -> None:
         self._run = run
 
     async def call(self, call: Call) -> Any:
@@ -81,7 +81,7 @@ class _Backend:
         return self._run.next_uuid()
 
 
-class Run(DrivenRun):
+class PythonRun(DrivenRun):
     """A reconcile in Python that is under way."""
 
     def __init__(

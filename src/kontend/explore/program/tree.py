@@ -23,7 +23,7 @@ from kontend.explore.program.identities import VERSIONS
 from kontend.explore.program.masking import masked, relative_response
 from kontend.explore.program.memory import read_memory
 from kontend.explore.program.progress import Done, Progress, difference
-from kontend.explore.program.run import Run
+from kontend.explore.program.run import PythonRun
 from kontend.explore.program.suspended import SuspendedRuns, Twins
 from kontend.explore.program.symbols import (
     Assumption,
@@ -278,7 +278,7 @@ class Program:
             run = self.controller.started(start, mirrors=mirrors)
         else:
             code, other = self._determinism.code, self._determinism.durations if mirrors else None
-            run = Run(
+            run = PythonRun(
                 self.controller,
                 self._guards,
                 self._namespaced,

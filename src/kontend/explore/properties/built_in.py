@@ -43,7 +43,7 @@ class BuiltIn(StrEnum):
     LEAK = "leak"
 
 
-class Finding(NamedTuple):
+class Breach(NamedTuple):
     """A violation of a property, without the trace that shows it."""
 
     property: str
@@ -52,61 +52,61 @@ class Finding(NamedTuple):
     line: SourceLocation | None = None
 
 
-def not_eventually(name: str) -> Finding:
+def not_eventually(name: str) -> Breach:
     """A quiescent state in which an ``eventually`` does not hold."""
-    return Finding(name, f"everything has settled, and {name} does not hold")
+    return Breach(name, f"everything has settled, and {name} does not hold")
 
 
-def never_again(name: str, *, perturbed: bool) -> Finding:
+def never_again(name: str, *, perturbed: bool) -> Breach:
     """A set of states that a fair run never leaves and in which an ``eventually`` never holds."""
-    return Finding(name, f"from here {name} never holds, {_whatever(perturbed)}")
+    return Breach(name, f"from here {name} never holds, {_whatever(perturbed)}")
 
 
-def initially_broken(name: str) -> Finding:
+def initially_broken(name: str) -> Breach:
     """An invariant that is broken before the first step."""
-    return Finding(name, f"{name} is broken in the initial state")
+    return Breach(name, f"{name} is broken in the initial state")
 
 
-def broken_by(name: str, text: str) -> Finding:
+def broken_by(name: str, text: str) -> Breach:
     """An invariant that a write breaks."""
-    return Finding(name, f"{name} is broken by {text}")
+    return Breach(name, f"{name} is broken by {text}")
 
 
-def diverged() -> Finding:
+def diverged() -> Breach:
     """A final state that no unperturbed run reaches."""
-    return Finding(BuiltIn.DIVERGED, "everything settles in a final state that differs from every unperturbed run")
+    return Breach(BuiltIn.DIVERGED, "everything settles in a final state that differs from every unperturbed run")
 
 
-def never_settles(states: int, failure: str, *, perturbed: bool, waits: bool = False) -> Finding:
+def never_settles(states: int, failure: str, *, perturbed: bool, waits: bool = False) -> Breach:
     """A set of states that a fair run never leaves (``waits``: as long as no user acts), and that writes something."""
     many = f"{states} states lead only to each other" if states > 1 else "this state leads only to itself"
     why = f"; a reconcile fails there: {failure}" if failure else ""
-    return Finding(
+    return Breach(
         BuiltIn.NEVER_SETTLES,
         f"from here the controllers never stop writing, {_whatever(perturbed, waits)}: {many}{why}",
     )
 
 
-def still_writes(writes: int, begin: int, end: int) -> Finding:
+def still_writes(writes: int, begin: int, end: int) -> Breach:
     """An unperturbed run that goes on writing although no state comes back: numbers grow."""
     cycle = f"step {end} repeats step {begin}" if end == begin + 1 else f"steps {begin + 1} to {end} repeat"
-    return Finding(
+    return Breach(
         BuiltIn.NEVER_SETTLES,
         f"an unperturbed run still writes after {writes} writes: {cycle} again and again, with other numbers",
     )
 
 
-def fails_forever(failure: str) -> Finding:
+def fails_forever(failure: str) -> Breach:
     """A set of states that a fair run never leaves, in which nothing is written and a reconcile fails."""
-    return Finding(
+    return Breach(
         BuiltIn.FAILS_FOREVER, f"from here a reconcile fails again and again, and nothing else changes: {failure}"
     )
 
 
-def raised(instance: str, request: str, failure: Failure) -> Finding:
+def raised(instance: str, request: str, failure: Failure) -> Breach:
     """A programming error that left a reconcile."""
     trace = f"\n{failure.traceback}" if failure.traceback else ""
-    return Finding(
+    return Breach(
         BuiltIn.EXCEPTION, f"the reconcile of {request} by {instance} raised {failure.text}{trace}", failure.line
     )
 

@@ -14,7 +14,7 @@ from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Transition
 from kontend.explore.program.progress import Failure
 from kontend.explore.program.symbols import bind_call
-from kontend.explore.properties.built_in import Finding, broken_by, initially_broken, raised
+from kontend.explore.properties.built_in import Breach, broken_by, initially_broken, raised
 from kontend.explore.properties.fights import fights
 from kontend.explore.properties.property import Property
 from kontend.explore.properties.writes import faults_of_writes
@@ -49,7 +49,7 @@ class Judge:
         #: For each set of objects: for each property of clusters, whether it holds.
         self._holds: dict[int, tuple[bool, ...]] = {}
         #: The violations by writes of reconciles, which many states share: others have only taken local steps.
-        self._of_writes: dict[tuple[object, ...], tuple[Finding, ...]] = {}
+        self._of_writes: dict[tuple[object, ...], tuple[Breach, ...]] = {}
         self._users = frozenset(user.name for user in model.scenario.everybody())
         self._of_clusters = [prop for prop in properties if prop.arity == 1]
         self._have_answers = [prop.has_answer for prop in properties if prop.has_answer is not None]
@@ -77,13 +77,13 @@ class Judge:
             )
         return answers
 
-    def of_initial(self, world: World) -> Iterator[Finding]:
+    def of_initial(self, world: World) -> Iterator[Breach]:
         """Violations in the initial state."""
         for prop in self._of_clusters:
             if prop.is_invariant and prop.is_broken_by(self._ask(prop, world)):
                 yield initially_broken(prop.name)
 
-    def of_write(self, world: World, transition: Transition, instance: int) -> Iterator[Finding]:
+    def of_write(self, world: World, transition: Transition, instance: int) -> Iterator[Breach]:
         """Violations by a write that an instance (or the user: -1) made in a state."""
         if transition.in_flight is not None and transition.changes:
             yield from self._of_call(world, transition, transition.in_flight, instance)
@@ -92,7 +92,7 @@ class Judge:
             if prop.is_broken_by(self._ask(prop, *worlds)):
                 yield broken_by(prop.name, transition.text)
 
-    def _of_call(self, world: World, transition: Transition, in_flight: InFlight, instance: int) -> tuple[Finding, ...]:
+    def _of_call(self, world: World, transition: Transition, in_flight: InFlight, instance: int) -> tuple[Breach, ...]:
         """Violations by the writes of one call, whatever the user's properties say; judged once."""
         at, changes = transition.at, transition.changes
         own = sole_manager(self.model, world, in_flight, instance)
@@ -112,13 +112,13 @@ class Judge:
                 if change.resource == resource and _has_read(in_flight, change)
                 for fault in fights(world.state, writer, change, self._users, self.model.scenario.enforced)
             )
-            findings = tuple(Finding(fault.property, fault.sentence, line) for fault in chain(faults, taken_back))
+            findings = tuple(Breach(fault.property, fault.sentence, line) for fault in chain(faults, taken_back))
             if len(self._of_writes) >= _MOST_WRITES:
                 self._of_writes.clear()
             self._of_writes[question] = findings
         return findings
 
-    def of_failure(self, failure: Failure, instance: int, request: Key) -> Iterator[Finding]:
+    def of_failure(self, failure: Failure, instance: int, request: Key) -> Iterator[Breach]:
         """The violation by a reconcile that raised a programming error."""
         if failure.is_bug:
             yield raised(self.model.names[instance], str(request), failure)

@@ -13,7 +13,7 @@ import orjson
 
 from kontend.cluster.state import State
 from kontend.explore.model.model import Model
-from kontend.explore.properties.built_in import BuiltIn, Finding
+from kontend.explore.properties.built_in import Breach, BuiltIn
 
 #: Finalizers of the garbage collector, which may take no part in a scenario.
 _COLLECTOR = frozenset({"foregroundDeletion", "orphan"})
@@ -33,7 +33,7 @@ class Leaks:
             for finalizer in _metadata(version.body).get("finalizers") or ()
         }
 
-    def of(self, state: State) -> Iterator[Finding]:
+    def of(self, state: State) -> Iterator[Breach]:
         """The leaks of a final state."""
         for resource in state.kinds:
             for key, version in state.objects(resource).items():
@@ -46,7 +46,7 @@ class Leaks:
                 left = [name for name in metadata.get("finalizers") or () if name not in self._outside]
                 if metadata.get("deletionTimestamp") and left:
                     kind = orjson.loads(version.body).get("kind", resource)
-                    yield Finding(
+                    yield Breach(
                         BuiltIn.LEAK,
                         f"everything has settled, and {kind} {key} is still being deleted: no controller removes its "
                         f"finalizer {', '.join(left)}",

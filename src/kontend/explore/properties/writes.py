@@ -53,7 +53,7 @@ class Reader(Protocol):
         """The number of these that it had read when it last wrote another object than it writes now, None for all."""
 
 
-class Call(Protocol):
+class WritingCall(Protocol):
     """A call that writes."""
 
     @property
@@ -85,7 +85,7 @@ def faults_of_writes(
     before: State,
     writer: str,
     in_flight: Reader,
-    call: Call,
+    call: WritingCall,
     resource: str,
     changes: Sequence[Change],
     *,
@@ -148,11 +148,11 @@ def _read(before: State, in_flight: Reader, change: Change) -> list[Version]:
     return read
 
 
-def _deletes(call: Call) -> bool:
+def _deletes(call: WritingCall) -> bool:
     return call.verb in ("delete", "deletecollection")
 
 
-def _wrong_object(before: State, writer: str, call: Call, change: Change, old: Version) -> str:
+def _wrong_object(before: State, writer: str, call: WritingCall, change: Change, old: Version) -> str:
     new = change.new
     if new is None or _deletes(call):
         did = "deleted"

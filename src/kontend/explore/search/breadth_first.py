@@ -19,7 +19,7 @@ from kontend.explore.factored.local_states import Effort
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
-from kontend.explore.properties.built_in import Finding
+from kontend.explore.properties.built_in import Breach
 from kontend.explore.search.expander import Expander
 from kontend.explore.search.exploration import Exploration
 from kontend.explore.search.graph import Graph
@@ -60,7 +60,7 @@ class StateExpander(Protocol):
     def follow(self, graph: Graph) -> None:
         """Use the graph of the search to find the steps that lead to a state."""
 
-    def initial(self) -> tuple[StateRecord, tuple[Finding, ...]]:
+    def initial(self) -> tuple[StateRecord, tuple[Breach, ...]]:
         """The initial state, and violations in it."""
 
     def expand(self, numbers: list[int], ahead: Sequence[int] = ()) -> Iterator[tuple[int, list[Successor]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kontend.explore.properties import built_in
-from kontend.explore.properties.built_in import Finding
+from kontend.explore.properties.built_in import Breach
 from kontend.explore.properties.property import Property
 from kontend.explore.search.graph import Graph
 
@@ -19,7 +19,7 @@ def judged_cycles(
     perturbed: bool,
     most: int | None = None,
     holds_up_timers: Callable[[int], bool],
-) -> Iterator[tuple[int, Finding | None]]:
+) -> Iterator[tuple[int, Breach | None]]:
     """A state and the violation for each set of states that never settles; states without one are quiescent.
 
     If nothing is written there and nothing fails, the controllers only look again from time to time: that is
@@ -65,7 +65,7 @@ def judged_cycles(
 
 def _waiting(
     graph: Graph, ended: set[int], *, perturbed: bool, most: int | None
-) -> Iterator[tuple[int, Finding | None]]:
+) -> Iterator[tuple[int, Breach | None]]:
     """Judge sets of states that only a user's next action leaves: nobody need act, so writes must end."""
     for component in graph.closed_components(most=most, without_users=True).closed:
         if any(graph.is_unexpanded(number) or number in ended for number in component):

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.world import World
-from kontend.explore.properties.built_in import Finding
+from kontend.explore.properties.built_in import Breach
 from kontend.explore.reduction.macro_step import MacroStep
 from kontend.explore.search.frontier import Frontier
 from kontend.explore.search.graph import Graph
@@ -49,7 +49,7 @@ class Expander:
         """Own just these states, which were found before."""
         self.frontier.adopt(numbers)
 
-    def initial(self) -> tuple[StateRecord, tuple[Finding, ...]]:
+    def initial(self) -> tuple[StateRecord, tuple[Breach, ...]]:
         """The initial state, and violations in it."""
         world = self.model.initial()
         self.frontier.own(0, world)

@@ -22,7 +22,7 @@ from kontend.explore.model.replayed import replay
 from kontend.explore.model.settling.restless import MOST_WRITES, Cycle, restless
 from kontend.explore.model.state.process import ENOUGH_BUGS
 from kontend.explore.properties import built_in
-from kontend.explore.properties.built_in import BuiltIn, Finding
+from kontend.explore.properties.built_in import Breach, BuiltIn
 from kontend.explore.search.cycles import judged_cycles
 from kontend.explore.search.expander import Numbering
 from kontend.explore.search.graph import Graph
@@ -81,7 +81,7 @@ class Exploration:
 
     # Recording
 
-    def start(self, reached: StateRecord, findings: Sequence[Finding]) -> None:
+    def start(self, reached: StateRecord, findings: Sequence[Breach]) -> None:
         """Record the initial state."""
         self._size = max(self._size, self.model.initial().size)  # a search of the baseline may know it already
         self._cycle = restless(self.model)
@@ -373,7 +373,7 @@ class Exploration:
             else:
                 self._violations.add(finding, number)
 
-    def _cycles(self, *, perturbed: bool, most: int | None = None) -> Iterator[tuple[int, Finding | None]]:
+    def _cycles(self, *, perturbed: bool, most: int | None = None) -> Iterator[tuple[int, Breach | None]]:
         """Judge sets of states that lead only to each other; ``perturbed`` is False where not all states are known."""
         ended = self._stuck | self._grown
         return judged_cycles(

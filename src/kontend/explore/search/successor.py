@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from kontend.explore.model.answer import Refusal
 from kontend.explore.model.state.budget import NO_RESERVE, Reserve
 from kontend.explore.model.step import Step
-from kontend.explore.properties.built_in import Finding
+from kontend.explore.properties.built_in import Breach
 from kontend.kube.meta.names import Key
 
 
@@ -37,7 +37,7 @@ class Effects(NamedTuple):
     """The events of a macro-step, besides leading to a state."""
 
     #: Violations, each with the number of steps after which it shows.
-    findings: tuple[tuple[int, Finding], ...] = ()
+    findings: tuple[tuple[int, Breach], ...] = ()
     #: The failure of a reconcile, unless it is a programming error.
     failure: str = ""
     #: The server's answer to a user's action that it has refused.

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.budget import NO_RESERVE, Reserve
 from kontend.explore.model.state.world import World
-from kontend.explore.properties.built_in import Finding
+from kontend.explore.properties.built_in import Breach
 from kontend.explore.properties.judge import Judge
 from kontend.explore.reduction.macro_step import LocalMacroStep, MacroStep
 from kontend.explore.reduction.macro_steps import MacroSteps
@@ -85,7 +85,7 @@ class Successors:
         holds, reserve = self._judge.holds(world), self._reserve(world)
         return StateRecord(key, world.objects, similar, holds, reserve, self._model.is_stuck(world))
 
-    def of_initial(self, world: World) -> tuple[Finding, ...]:
+    def of_initial(self, world: World) -> tuple[Breach, ...]:
         """Violations in the initial state."""
         return tuple(self._judge.of_initial(world))
 
@@ -133,7 +133,7 @@ class Successors:
     def _of(self, world: World, macro: MacroStep) -> Effects:
         """The effects of a macro-step."""
         judge, last = self._judge, macro.steps[-1]
-        findings: tuple[tuple[int, Finding], ...] = ()
+        findings: tuple[tuple[int, Breach], ...] = ()
         passed: tuple[bool, ...] = ()
         for at, before, transition in macro.writes:
             instance = macro.steps[at - 1].instance
@@ -160,7 +160,7 @@ class Successors:
             return NOTHING
         return Effects(self._of_failure(macro), _failure(macro), fires=fires)
 
-    def _of_failure(self, macro: MacroStep) -> tuple[tuple[int, Finding], ...]:
+    def _of_failure(self, macro: MacroStep) -> tuple[tuple[int, Breach], ...]:
         if macro.failure is None:
             return ()
         last = macro.steps[-1]

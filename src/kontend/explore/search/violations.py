@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from kontend.explore.model.step import Step
-from kontend.explore.properties.built_in import BuiltIn, Finding
+from kontend.explore.properties.built_in import Breach, BuiltIn
 from kontend.explore.search.graph import Graph
 from kontend.explore.verdict import Violation
 from kontend.runtime.source_location import SourceLocation
@@ -24,7 +24,7 @@ class Found(NamedTuple):
 
     cost: int
     length: int
-    finding: Finding
+    finding: Breach
     #: The state before, and the steps from there.
     number: int
     last: tuple[Step, ...]
@@ -48,7 +48,7 @@ class Violations:
         """A property is violated."""
         return any(name == known for known, _ in self._cheapest)
 
-    def add(self, finding: Finding, number: int, last: tuple[Step, ...] = (), cost: int = 0) -> None:
+    def add(self, finding: Breach, number: int, last: tuple[Step, ...] = (), cost: int = 0) -> None:
         """Keep the cheapest violation of each property, and of each line of code that can lose an update."""
         graph = self._graph
         occurrence = Found(graph.costs[number] + cost, graph.depths[number] + len(last), finding, number, last)

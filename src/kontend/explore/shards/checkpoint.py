@@ -20,7 +20,7 @@ import xxhash
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.world import World
 from kontend.explore.problems import BadScenario
-from kontend.explore.properties.built_in import Finding
+from kontend.explore.properties.built_in import Breach
 from kontend.explore.scenario import Bounds
 from kontend.explore.search.breadth_first import StateExpander
 from kontend.explore.search.graph import Graph
@@ -83,7 +83,7 @@ class Checkpointed:
         self._graph = graph
         self._expander.follow(graph)
 
-    def initial(self) -> tuple[StateRecord, tuple[Finding, ...]]:
+    def initial(self) -> tuple[StateRecord, tuple[Breach, ...]]:
         """The initial state, and violations in it."""
         return self._expander.initial()
 

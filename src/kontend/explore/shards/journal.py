@@ -19,7 +19,7 @@ from kontend.explore.model.answer import Refusal
 from kontend.explore.model.state.budget import Budget, Reserve
 from kontend.explore.model.step import Step
 from kontend.explore.problems import BadScenario
-from kontend.explore.properties.built_in import Finding
+from kontend.explore.properties.built_in import Breach
 from kontend.explore.search.successor import Effects
 from kontend.explore.shards.packing import PARTS, Packed
 from kontend.kube.meta.names import Key
@@ -28,7 +28,7 @@ from kontend.runtime.source_location import SourceLocation
 _MAGIC: Final = b"kontend journal 2\n"
 _LENGTHS: Final = struct.Struct("<8I")
 _TYPES: Final[dict[str, Any]] = {
-    kind.__name__: kind for kind in (Budget, Effects, Finding, Key, Refusal, Reserve, SourceLocation, Step)
+    kind.__name__: kind for kind in (Budget, Effects, Breach, Key, Refusal, Reserve, SourceLocation, Step)
 }
 
 

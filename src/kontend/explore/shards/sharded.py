@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kontend.explore.model.state.world import World
-from kontend.explore.properties.built_in import Finding
+from kontend.explore.properties.built_in import Breach
 from kontend.explore.search.expander import Expander
 from kontend.explore.search.graph import Graph
 from kontend.explore.search.successor import StateRecord, Successor
@@ -102,7 +102,7 @@ class Sharded:
         self._graph = graph
         self._expander.follow(graph)
 
-    def initial(self) -> tuple[StateRecord, tuple[Finding, ...]]:
+    def initial(self) -> tuple[StateRecord, tuple[Breach, ...]]:
         """The initial state, and violations in it."""
         return self._expander.initial()
 

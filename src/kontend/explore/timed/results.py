@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kontend.explore.timed.instance import Reconcile
-from kontend.explore.timed.simulation import Run
+from kontend.explore.timed.simulation import SimulatedRun
 from kontend.explore.timed.sweep import Point, Sweep, bands
 from kontend.report.page.contents import ScenarioResult
 from kontend.report.timed import (
@@ -24,7 +24,7 @@ _LAST: Final = 2
 _WRITES: Final = 50
 
 
-def timed_result(name: str, runs: Sequence[Run]) -> ScenarioResult:
+def timed_result(name: str, runs: Sequence[SimulatedRun]) -> ScenarioResult:
     """Runs of a scenario, for the page."""
     stuck = sum(run.end in ("livelocks", "fails") for run in runs)
     violated = sum(bool(run.violations) for run in runs)
@@ -74,7 +74,7 @@ def sweep_result(sweep: Sweep, points: Sequence[Point]) -> SweepResult:
     return SweepResult(sweep.parameter, values, tuple(joined))
 
 
-def run_result(run: Run) -> TimedRun:
+def run_result(run: SimulatedRun) -> TimedRun:
     """A run as data."""
     shown = run.cycle or (run.reconciles[-_LAST:] if run.is_bad else ())
     return TimedRun(

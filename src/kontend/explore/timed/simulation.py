@@ -35,7 +35,7 @@ _LONGEST_CYCLE: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SimulatedRun:
     """The result of one run."""
 
     seed: int
@@ -65,7 +65,7 @@ class Run:
         return ()
 
 
-def simulate(scenario: Scenario, timing: Timing, *, seed: int = 0) -> Run:
+def simulate(scenario: Scenario, timing: Timing, *, seed: int = 0) -> SimulatedRun:
     """Run a scenario once."""
     simulation = _Simulation(scenario, timing, seed)
     try:
@@ -112,7 +112,7 @@ class _Simulation:
         self._acting = 0
         self._user = random.Random(f"{seed} user")
 
-    def run(self) -> Run:
+    def run(self) -> SimulatedRun:
         self._judge(None, self._cluster.state)
         for user in self._scenario.everybody():
             self._acting += 1
@@ -132,7 +132,7 @@ class _Simulation:
                 if prop.mode == "eventually" and not prop.ask(Cluster(state=self._cluster.state)):
                     self._violations.setdefault(prop.name, seconds)
         violations = tuple(self._violations.items())
-        return Run(self._seed, end, seconds, tuple(reconciles), self._writes, violations, self._cluster)
+        return SimulatedRun(self._seed, end, seconds, tuple(reconciles), self._writes, violations, self._cluster)
 
     def _end(self, reconciles: Sequence[Reconcile]) -> End:
         unfinished = any(instance.failing or instance.active for instance in self._instances)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kontend.explore.problems import BadScenario
 from kontend.explore.scenario import Scenario
-from kontend.explore.timed.simulation import Run, simulate
+from kontend.explore.timed.simulation import SimulatedRun, simulate
 from kontend.explore.timed.timing import Timing, duration, seconds
 
 _SWEEP: Final = re.compile(r"([A-Za-z_][\w.-]*)=([^/]+)/(.+)")
@@ -35,7 +35,7 @@ class Point:
     """The runs for one value."""
 
     value: float
-    runs: tuple[Run, ...]
+    runs: tuple[SimulatedRun, ...]
 
     def count(self, *ends: str) -> int:
         """The number of runs with one of these ends."""

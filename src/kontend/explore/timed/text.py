@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kontend.explore.timed.instance import Reconcile
-from kontend.explore.timed.simulation import Run
+from kontend.explore.timed.simulation import SimulatedRun
 from kontend.explore.timed.sweep import Point, Sweep, bands
 from kontend.explore.timed.timing import SHARES
 
@@ -15,7 +15,7 @@ _BAR: Final = 20
 _MOST_SHOWN: Final = 12
 
 
-def run_text(run: Run, *, verbose: bool = False) -> str:
+def run_text(run: SimulatedRun, *, verbose: bool = False) -> str:
     """The end of a run, with the reconciles that repeat where it did not come to rest."""
     count = f"{len(run.reconciles)} reconciles, {run.writes} writes"
     if run.end in ("settles", "heals"):

@@ -16,14 +16,22 @@ import base64
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from kontend.kube.encoding.decode_path import At, DecodeError, Run, Step, cannot_unmarshal, json_kind, unknown_path
+from kontend.kube.encoding.decode_path import (
+    At,
+    DecodeError,
+    DecodingErrors,
+    Step,
+    cannot_unmarshal,
+    json_kind,
+    unknown_path,
+)
 from kontend.kube.encoding.meta_time import MICROSECONDS, SECONDS, canonical_time
 from kontend.kube.golang.base64 import decode_base64
 from kontend.kube.golang.time import format_duration, parse_duration
 from kontend.kube.quantity import canonical
 from kontend.kube.schema.tree import Schema
 
-Decoder: TypeAlias = "Callable[[Any, At, Run], Any]"
+Decoder: TypeAlias = "Callable[[Any, At, DecodingErrors], Any]"
 
 _MOST_UNKNOWN: Final = 100
 
@@ -41,7 +49,7 @@ def decode(raw: Any, schema: Schema) -> tuple[dict[str, Any], list[str]]:
     Traceback (most recent call last):
     kontend.kube.encoding.decode_path.DecodeError: json: cannot unmarshal number into Go struct field ...
     """
-    run = Run()
+    run = DecodingErrors()
     try:
         value = decoder_of(schema)(raw, None, run)
     except ValueError as error:
@@ -106,7 +114,7 @@ class StructDecoder:
         self.always, self.fields = always, fields
         return fields
 
-    def __call__(self, value: Any, at: At, run: Run) -> Any:
+    def __call__(self, value: Any, at: At, run: DecodingErrors) -> Any:
         fields = self.fields
         if fields is None:
             fields = self.compile()
@@ -170,7 +178,7 @@ def _zero(schema: Schema) -> Any:
 def _plain_decoder(wanted: type, go_name: str) -> Decoder:
     zero = wanted()
 
-    def plain(value: Any, at: At, run: Run) -> Any:
+    def plain(value: Any, at: At, run: DecodingErrors) -> Any:
         if type(value) is wanted:
             return value
         if value is not None:
@@ -183,7 +191,7 @@ def _plain_decoder(wanted: type, go_name: str) -> Decoder:
 def _integer_decoder(bits: int, go_name: str) -> Decoder:
     least, most = -(1 << bits), (1 << bits) - 1
 
-    def integer(value: Any, at: At, run: Run) -> Any:
+    def integer(value: Any, at: At, run: DecodingErrors) -> Any:
         if type(value) is int and least <= value <= most:
             return value
         if value is not None:
@@ -194,7 +202,7 @@ def _integer_decoder(bits: int, go_name: str) -> Decoder:
 
 
 def _number_decoder(go_name: str) -> Decoder:
-    def number(value: Any, at: At, run: Run) -> Any:
+    def number(value: Any, at: At, run: DecodingErrors) -> Any:
         if type(value) is int:
             return value
         if type(value) is float:
@@ -209,7 +217,7 @@ def _number_decoder(go_name: str) -> Decoder:
 def _list_decoder(items: Schema, go_name: str) -> Decoder:
     plain = {"string": str}.get(items.type) if not has_own_form(items) else None
 
-    def many(value: Any, at: At, run: Run) -> Any:
+    def many(value: Any, at: At, run: DecodingErrors) -> Any:
         if type(value) is list:
             decoder = decoder_of(items)
             for index, item in enumerate(value):
@@ -226,7 +234,7 @@ def _list_decoder(items: Schema, go_name: str) -> Decoder:
 def _map_decoder(values: Schema, go_name: str) -> Decoder:
     plain = {"string": str}.get(values.type) if not has_own_form(values) else None
 
-    def mapping(value: Any, at: At, run: Run) -> Any:
+    def mapping(value: Any, at: At, run: DecodingErrors) -> Any:
         if type(value) is dict:
             decoder = decoder_of(values)
             for key, item in value.items():
@@ -240,7 +248,7 @@ def _map_decoder(values: Schema, go_name: str) -> Decoder:
     return mapping
 
 
-def _bytes(value: Any, at: At, run: Run) -> str:
+def _bytes(value: Any, at: At, run: DecodingErrors) -> str:
     if isinstance(value, str):
         try:
             return base64.b64encode(decode_base64(value)).decode()
@@ -260,7 +268,7 @@ def _bytes(value: Any, at: At, run: Run) -> str:
     return ""
 
 
-def _quantity(value: Any, _at: At, _run: Run) -> str:
+def _quantity(value: Any, _at: At, _run: DecodingErrors) -> str:
     if isinstance(value, str):
         return canonical(value)
     if value is None:
@@ -269,7 +277,7 @@ def _quantity(value: Any, _at: At, _run: Run) -> str:
     return canonical(str(value) if type(value) is not bool else "true")
 
 
-def _text(value: Any, at: At, run: Run) -> str:
+def _text(value: Any, at: At, run: DecodingErrors) -> str:
     """Return the string inside a type with its own JSON form."""
     if not isinstance(value, str):
         run.error = None
@@ -277,19 +285,19 @@ def _text(value: Any, at: At, run: Run) -> str:
     return value
 
 
-def _time(value: Any, at: At, run: Run) -> str | None:
+def _time(value: Any, at: At, run: DecodingErrors) -> str | None:
     return None if value is None else canonical_time(_text(value, at, run), SECONDS)
 
 
-def _micro_time(value: Any, at: At, run: Run) -> str | None:
+def _micro_time(value: Any, at: At, run: DecodingErrors) -> str | None:
     return None if value is None else canonical_time(_text(value, at, run), MICROSECONDS)
 
 
-def _duration(value: Any, at: At, run: Run) -> str:
+def _duration(value: Any, at: At, run: DecodingErrors) -> str:
     return "0s" if value is None else format_duration(parse_duration(_text(value, at, run)))
 
 
-def _int_or_string(value: Any, at: At, _run: Run) -> int | str:
+def _int_or_string(value: Any, at: At, _run: DecodingErrors) -> int | str:
     if isinstance(value, str) or (type(value) is int and -(1 << 31) <= value < 1 << 31):
         return value
     if value is None:
@@ -297,7 +305,7 @@ def _int_or_string(value: Any, at: At, _run: Run) -> int | str:
     raise DecodeError(cannot_unmarshal(json_kind(value, literal=True), "int32", at))
 
 
-def _anything(value: Any, _at: At, _run: Run) -> Any:
+def _anything(value: Any, _at: At, _run: DecodingErrors) -> Any:
     return value
 
 
@@ -312,7 +320,7 @@ def one_of(go_type: str, props: Schema) -> Decoder:
         list: _list_decoder(props if go_type == "JSONSchemaPropsOrArray" else _STRING, f"[]{props.go_name}"),
     }
 
-    def either(value: Any, at: At, _run: Run) -> Any:
+    def either(value: Any, at: At, _run: DecodingErrors) -> Any:
         if go_type == "JSONSchemaPropsOrBool":
             if isinstance(value, bool):
                 return value
@@ -321,7 +329,7 @@ def one_of(go_type: str, props: Schema) -> Decoder:
         decoder = decoders.get(type(value))
         if decoder is None:
             return None
-        inner = Run()
+        inner = DecodingErrors()
         result = decoder(value, at, inner)
         if inner.error is not None:
             raise DecodeError(inner.error)

@@ -32,7 +32,7 @@ class Step:
         self.owner = owner
 
 
-class Run:
+class DecodingErrors:
     """The errors of one decoding so far."""
 
     __slots__ = ("error", "unknown")

@@ -19,7 +19,7 @@ from kontend.live.runs.workload import USER
 from kontend.live.verdicts.verdict import Violation
 from kontend.report.document import (
     Actor,
-    Call,
+    CallRecord,
     Delivered,
     Difference,
     Document,
@@ -106,7 +106,7 @@ class _Steps:
             request.process,
             "call",
             f"{request.process} {call}: {status}{perturbed}",
-            call=Call(call.verb, call.resource, call.namespace, call.name, call.subresource),
+            call=CallRecord(call.verb, call.resource, call.namespace, call.name, call.subresource),
             response=status,
             reads=() if call.writes else tuple(self._reads(request)),
             writes=writes,

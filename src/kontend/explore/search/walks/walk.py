@@ -10,7 +10,7 @@ from kontend.explore.model.settling.quiescence import is_quiescent
 from kontend.explore.model.state.canonical import final_form
 from kontend.explore.model.step import UNPERTURBED, Step, Transition
 from kontend.explore.properties import built_in
-from kontend.explore.properties.built_in import Finding
+from kontend.explore.properties.built_in import Breach
 from kontend.explore.properties.judge import Judge
 from kontend.explore.properties.leaks import Leaks
 from kontend.kube.meta.names import Key
@@ -97,7 +97,7 @@ class Walk:
         if final_form(self.world, self.model.ignored) not in self._baseline:
             self._note([built_in.diverged()])
 
-    def _note(self, findings: Iterable[Finding]) -> None:
+    def _note(self, findings: Iterable[Breach]) -> None:
         for finding in findings:
             self.violations.setdefault(finding.property, (finding.sentence, len(self.schedule)))
 
