@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from audit.conftest import GO_HEAD, Auditor
 from kontend.audit.site import BaseOrigin, ErrorUse, Lock, Provenance, Target, Verb
-
-from .conftest import GO_HEAD, Auditor
 
 
 def test_every_part_of_a_status_patch_is_classified(audited: Auditor) -> None:

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from audit.conftest import GO_HEAD, Auditor
 from kontend.audit.finding import Finding, Severity
 from kontend.audit.report import Report
 from kontend.audit.settings.config import Settings
 from kontend.audit.settings.policy import POLICIES
-
-from .conftest import GO_HEAD, Auditor
 
 _IMPORTS = GO_HEAD.split("type Reconciler")[0].removeprefix("package widget\n")
 _MODULE = "module example.com/widget\n"

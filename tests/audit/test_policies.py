@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from audit.conftest import Auditor
 from kontend.audit.finding import Severity
 from kontend.audit.rules import RULES, page
 from kontend.audit.settings.config import ConfigError, Settings, discover
 from kontend.audit.settings.policy import POLICIES
-
-from .conftest import Auditor
 
 SOURCE = {
     "widget/a.go": """

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from audit.conftest import Auditor
 from kontend.audit.site import Lock, PatchType, Target, Verb
-
-from .conftest import Auditor
 
 
 def test_a_version_in_the_body_is_a_lock(audited: Auditor) -> None:

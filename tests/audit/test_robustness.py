@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from audit.conftest import GO_HEAD
 from kontend.audit.auditor import audit, classify_sources
 from kontend.audit.settings.config import Settings
 from kontend.audit.sources.files import MAX_BYTES, Sources
 
-from .conftest import GO_HEAD
 from .test_policies import SOURCE
 
 LABELS = Path(__file__).parent / "labels"

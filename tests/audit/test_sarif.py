@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+from audit.conftest import Auditor
 from kontend.audit.auditor import audit
 from kontend.audit.output.data import sarif
 from kontend.audit.settings.config import Settings
 
-from .conftest import Auditor
 from .test_policies import SOURCE
 
 LEVELS = {"none", "note", "warning", "error"}

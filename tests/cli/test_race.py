@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from kontend.cli import main
+from race.log.test_log_files import lossy
 from race.logs import CONFIG_MAPS, WIDGETS, Log
-from race.test_log_files import lossy
 
 DATA = Path(__file__).parent.parent / "race" / "data"
 C = f"{CONFIG_MAPS}/c"

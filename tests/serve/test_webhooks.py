@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cluster.test_conversion import convert, widget, widgets
-from cluster.test_webhooks import Recorder, config_map, configuration, response, sets, webhook
+from cluster.admission.test_webhooks import Recorder, config_map, configuration, response, sets, webhook
+from cluster.effects.test_conversion import convert, widget, widgets
 from serve.webhook_server import webhook_server
 from serve.wire import CONFIG_MAPS, Client, process, watching
 

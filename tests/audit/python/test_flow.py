@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from audit.conftest import Auditor
 from kontend.audit.site import ErrorUse
-
-from .conftest import Auditor
 
 _LOOP = """
 from kubernetes import client

@@ -26,7 +26,7 @@ from kontend.runtime.guards import Guards
 from kontend.runtime.writes.conditions import set_condition
 from kontend.runtime.writes.status import mutate_status
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 LOCKED_STATUS = "the guard locked_status, which is off, makes that the default"
 MERGE_FROM = "lock the patch: merge_from(base, lock=True)"
 GIVEN = "lock the patch: put metadata.resourceVersion of the object that was read into it, or write with mutate_status"

@@ -28,7 +28,7 @@ from kontend.serve.protobuf.requests import PROTOBUF, as_json, decode_request
 from kube.conftest import random_object  # noqa: F401
 from serve.protobuf_encoder import delimited, number, request, struct_bytes
 
-PAIRS = Path(__file__).parent / "data" / "protobuf_pairs.tar.xz"
+PAIRS = Path(__file__).parents[1] / "data" / "protobuf_pairs.tar.xz"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 NAME_X = delimited(1, delimited(1, b"x"))
 

@@ -10,7 +10,7 @@ import pytest
 from kontend.audit.python.source.grammar import parse_any
 from kontend.audit.python.source.module import Unparsable, parse
 
-SOURCE = Path(__file__).parents[2] / "src" / "kontend"
+SOURCE = Path(__file__).parents[4] / "src" / "kontend"
 
 
 def _dump(tree: ast.Module) -> str:

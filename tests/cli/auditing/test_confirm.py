@@ -12,6 +12,7 @@ from kontend.cli import main
 _OPERATOR = '''"""A controller with a status patch."""
 import copy
 
+from kontend import NotFound
 from kontend.runtime.controller import Controller
 from kontend.runtime.client.patches import merge_from
 
@@ -20,7 +21,10 @@ class Widgets(Controller):
     kind = "Widget.example.com/v1"
 
     async def reconcile(self, request, api):
-        widget = await api.get(self.kind, request)
+        try:
+            widget = await api.get(self.kind, request)
+        except NotFound:
+            return
         if (widget.get("status") or {}).get("plan"):
             return
         base = copy.deepcopy(widget)

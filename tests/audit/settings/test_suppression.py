@@ -5,11 +5,10 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from audit.conftest import GO_HEAD, Auditor
 from kontend.audit.auditor import audit
 from kontend.audit.settings.baseline import write_baseline
 from kontend.audit.settings.config import Settings
-
-from .conftest import GO_HEAD, Auditor
 
 WRITE = """
 func (r *Reconciler) f(ctx context.Context, w *v1.Widget) error {{

@@ -218,7 +218,7 @@ def test_service_accounts() -> None:
 
 
 def test_a_container_that_a_webhook_adds_gets_the_token_too() -> None:
-    from cluster.test_webhooks import URL, configuration, response, webhook
+    from cluster.admission.test_webhooks import URL, configuration, response, webhook
 
     def inject(review: Json) -> Json:
         sidecar = {"name": "side", "image": "side:1"}

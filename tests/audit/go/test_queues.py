@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from audit.conftest import GO_HEAD, Auditor
 from kontend.audit.finding import Severity
-
-from .conftest import GO_HEAD, Auditor
 
 _HELPER = """package marks
 

@@ -19,7 +19,7 @@ from kontend.explore import check
 from kontend.explore.scenario_files import scenarios_in
 from kontend.explore.search.snapshot import Snapshot
 
-EXAMPLE = str(Path(__file__).parents[2] / "examples" / "double_plan.py")
+EXAMPLE = str(Path(__file__).parents[3] / "examples" / "double_plan.py")
 
 
 def test_a_suspicion_that_is_right_is_answered_with_what_avoids_it(

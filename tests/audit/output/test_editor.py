@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from audit.conftest import GO_HEAD, Auditor
 from kontend.audit.output.editor import QuickFix, Span, quick_fixes, span_of
 from kontend.audit.output.fix import fixed
 from kontend.audit.report import Report
-
-from .conftest import GO_HEAD, Auditor
 
 _MARK = """func (r *Reconciler) mark(ctx context.Context, w *v1.Widget) error {
 \tif err := r.Get(ctx, client.ObjectKeyFromObject(w), w); err != nil {

@@ -14,7 +14,7 @@ from kontend.report.archive import write_archive
 from kontend.report.document import Fix
 from report.documents import lost_update
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "double_plan.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "double_plan.py"
 NODE = "Node.example.com/v1 default/n"
 
 

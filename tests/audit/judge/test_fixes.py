@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from audit.conftest import Auditor
 from kontend.audit.output.fix import fixed
-
-from .conftest import Auditor
 
 _ALONE = """
 func (r *Reconciler) f(ctx context.Context, w *v1.Widget) error {
