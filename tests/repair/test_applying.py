@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kontend.explanation.change import Change
 from kontend.explanation.edits import Edit
-from kontend.explanation.python.change import Change
 from kontend.explanation.remedies import Remedy
 from kontend.repair.applying import NotApplied, write_fix
 from kontend.repair.candidates import Candidate

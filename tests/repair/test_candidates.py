@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from kontend.explanation.change import Change
 from kontend.explanation.edits import Edit
-from kontend.explanation.python.change import Change
 from kontend.explanation.python.changes import changes_of
 from kontend.explanation.python.source import Source
 from kontend.explanation.remedies import Remedy

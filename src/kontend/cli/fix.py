@@ -6,10 +6,12 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import orjson
 
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, terminal_columns, usage_errors, write
+from kontend.cli.exploring.bounds import add_bounds, chosen_bounds
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.sources.inputs import read_inputs
 from kontend.repair.applying import NotApplied, write_fix
@@ -19,18 +21,21 @@ from kontend.repair.report import document_of, text_of
 from kontend.runtime.user_file import BadFile, file_of_module
 
 _WIDTH = 100
+#: Bounds whose names mean something else here.
+_OWN: Final = ("seconds", "memory")
 
 
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend fix``."""
     options = parser().parse_args(list(argv))
     with usage_errors(BadScenario, BadFile):
-        file, named = _target(options.target)
-        inputs = read_inputs(options.crds, options.objects, options.actions)
+        file, named = _target(options)
+        inputs = read_inputs(options.crds, options.objects, options.actions, options.ignore, options.properties)
         how = Options(
             float(options.seconds),
             max(options.fixes, options.choose or 0),
             scenario=options.scenario or named,
+            bounds=chosen_bounds(options, without=_OWN),
             progress=_progress,
         )
         repairs = repaired(file, inputs, how)
@@ -93,11 +98,24 @@ def _progress(text: str) -> None:
         sys.stderr.flush()
 
 
-def _target(text: str) -> tuple[Path, str]:
+def _target(options: Namespace) -> tuple[Path, str]:
     """The file of a target, and the scenario or controller that it names. Nothing of the user's is imported here."""
+    if options.go is not None:
+        package = Path(options.go)
+        if options.target is not None:
+            raise UsageError("name a TARGET or a Go package with --go, not both")
+        if not package.is_dir():
+            raise UsageError(f"--go {package}: expected the directory of a Go package, such as ./internal/controller")
+        return package.resolve(), ""
+    if options.target is None:
+        raise UsageError("name a TARGET, or a Go package with --go")
+    text: str = options.target
     path = Path(text)
     if path.is_dir():
-        raise UsageError(f"{text} is a directory: name one file, so that its scenarios are explored with each fix")
+        raise UsageError(
+            f"{text} is a directory: name one file, so that its scenarios are explored with each fix, or a Go package "
+            "with --go"
+        )
     if path.exists():
         return path.resolve(), ""
     module, _, name = text.partition(":")
@@ -114,6 +132,7 @@ def parser() -> Parser:
         examples={
             "what would repair it, as a diff": "kontend fix widgets.py",
             "write the first fix": "kontend fix widgets.py --apply",
+            "a Go package": "kontend fix --go ./internal/controller --seconds 600",
             "more fixes of one scenario": "kontend fix widgets.py --scenario busy --fixes 4",
         },
         topic="fix",
@@ -121,10 +140,13 @@ def parser() -> Parser:
         "3 a violation without one.",
     )
     add = made.add_argument
-    add("target", metavar="TARGET", help="a file with scenarios or controllers, a module, or pkg.mod:name")
+    text = "a file with scenarios or controllers, a module, or pkg.mod:name"
+    add("target", metavar="TARGET", nargs="?", help=text)
+    add("--go", metavar="PACKAGE", help="a directory with a Go package whose tests call kontend.Explore")
     add("--scenario", metavar="NAME", help="repair only this scenario; the others are still explored (default: all)")
-    for name in ("crds", "objects", "actions"):
+    for name in ("crds", "objects", "actions", "properties"):
         add(f"--{name}", action="append", type=Path, default=[], metavar="PATH", help="as for kontend explore")
+    add("--ignore", action="append", default=[], metavar="KIND.PATH", help="as for kontend explore")
     add("--seconds", type=at_least(1), default=60, metavar="N", help="stop after N seconds a violation (default: 60)")
     add("--fixes", type=at_least(1), default=2, metavar="N", help="look for N fixes of each violation (default: 2)")
     add("--apply", action="store_true", help="write the first fix into the file")
@@ -132,4 +154,5 @@ def parser() -> Parser:
     add("--force", action="store_true", help="write over uncommitted changes without asking")
     add("--verbose", "-v", action="store_true", help="list all candidates that failed")
     add("--output-format", choices=("text", "json"), default="text", help="output format (default: text)")
+    add_bounds(made, without=_OWN)
     return made

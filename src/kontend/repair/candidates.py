@@ -9,12 +9,14 @@ from itertools import combinations
 from pathlib import Path
 from typing import Final
 
+from kontend.explanation.change import Change
 from kontend.explanation.edits import Edit, Overlapping, applied, changed_lines
-from kontend.explanation.python.change import Change
+from kontend.explanation.go.changes import changes_of as go_changes_of
+from kontend.explanation.go.source import GoSource
 from kontend.explanation.python.changes import changes_of
 from kontend.explanation.python.source import Source
 from kontend.explanation.remedies import Remedy
-from kontend.repair.trial import Violated
+from kontend.repair.trial import Violated, is_go
 from kontend.runtime.user_sources import UserSource
 
 #: Single changes that are combined in pairs.
@@ -91,9 +93,12 @@ class Candidate:
         return tuple(dict.fromkeys(change.remedy for change in self.changes))
 
     def is_valid(self) -> bool:
-        """It is Python still, and differs from what was there."""
+        """It is code still, and differs from what was there."""
         try:
-            compile(self.text, self.source.file, "exec", dont_inherit=True)
+            if is_go(self.source):
+                GoSource(self.text)
+            else:
+                compile(self.text, self.source.file, "exec", dont_inherit=True)
         except (SyntaxError, ValueError, Overlapping):
             return False
         return self.text != self.source.text
@@ -106,20 +111,23 @@ def candidates_of(violated: Violated, sources: Sequence[UserSource], root: Path)
         file = Path(source.file) if source.file else None
         lines = frozenset(line for name, line in violated.lines if name == source.file)
         place = violated.place[1] if violated.place is not None and violated.place[0] == source.file else 0
-        if file is None or not file.is_relative_to(root) or not (lines or place):
-            continue
-        try:
-            tree = Source(source.text)
-        except SyntaxError:
+        if file is None or not file.is_relative_to(root) or not (lines or place or is_go(source)):
             continue
         culprits = {line for name, line in violated.culprits if name == source.file}
-        for change in changes_of(tree, lines | ({place} if place else frozenset())):
+        for change in _changes(source, lines | ({place} if place else frozenset())):
             candidate = Candidate(source, (change,))
             if candidate.is_valid():
                 found.append((_rank(change, violated.remedy, place, culprits, lines), candidate))
     found.sort(key=lambda pair: pair[0])
     singles = [candidate for _, candidate in found]
     return [*_adoptions(singles), *singles] if violated.remedy in _MADE_TWICE else singles
+
+
+def _changes(source: UserSource, lines: frozenset[int]) -> list[Change]:
+    try:
+        return go_changes_of(GoSource(source.text), lines) if is_go(source) else changes_of(Source(source.text), lines)
+    except SyntaxError:
+        return []
 
 
 def _adoptions(singles: Sequence[Candidate]) -> Iterator[Candidate]:

@@ -12,8 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from kontend.explore.chosen_bounds import ChosenBounds
 from kontend.explore.explain.lines import project_root
+from kontend.explore.golang.build import built_instead
 from kontend.explore.problems import BadScenario
+from kontend.explore.sources.generated import basis_of
 from kontend.explore.sources.inputs import Inputs
 from kontend.repair.candidates import Candidate, candidates_of, pairs_of
 from kontend.repair.trial import Explored, Order, Result, Violated, tried
@@ -35,6 +38,8 @@ class Options:
     fixes: int = _ENOUGH
     #: The scenario to repair; all of them where it is empty.
     scenario: str = ""
+    #: Bounds in place of those of the scenarios.
+    bounds: ChosenBounds = field(default_factory=ChosenBounds)
     progress: Callable[[str], None] = lambda _: None
 
 
@@ -52,6 +57,8 @@ class Verified:
 
     candidate: Candidate
     states: int
+    #: Nothing is known of runs with more perturbations than this; None where the whole space was explored.
+    certain: int | None
     #: Scenarios of the file that were explored as well, and come out as before.
     others: int
     #: Properties of the scenario that are violated as before.
@@ -84,8 +91,8 @@ class Repairs:
 
 
 def repaired(file: Path, inputs: Inputs, options: Options) -> Repairs:
-    """Look for verified fixes of all violations of a file. Raises :class:`BadScenario`."""
-    order = Order(str(file), inputs, explained=True)
+    """Look for verified fixes of all violations of a file, or of a Go package. Raises :class:`BadScenario`."""
+    order = Order(str(file), inputs, options.bounds, explained=True, names=_asked_for(file, options))
     options.progress("exploring")
     first = tried(order, _FIRST)
     if first.error:
@@ -103,6 +110,14 @@ def repaired(file: Path, inputs: Inputs, options: Options) -> Repairs:
     except KeyboardInterrupt:
         repairs.interrupted = True
     return repairs
+
+
+def _asked_for(file: Path, options: Options) -> tuple[str, ...]:
+    """The scenarios to explore: a test of a Go package may have any name, so it is looked for by its name."""
+    if not file.is_dir() or not options.scenario:
+        return ()
+    test = basis_of(options.scenario)
+    return tuple(dict.fromkeys((test, options.scenario)))
 
 
 def _distinct(violations: tuple[Violated, ...]) -> list[Violated]:
@@ -149,7 +164,7 @@ class _Search:
                 return True
             of = f" of {many}" if many else ""
             self._options.progress(f"{repair.scenario}: {repair.violated.property}: {what} {number}{of}")
-            found = self._verify(candidate)
+            found = self._verified(candidate)
             if isinstance(found, Verified):
                 repair.verified.append(found)
                 if len(repair.verified) >= self._options.fixes:
@@ -157,6 +172,17 @@ class _Search:
             else:
                 repair.rejected.append(found)
         return False
+
+    def _verified(self, candidate: Candidate) -> Verified | Rejected:
+        """Explore with a candidate. A Go package is built once for all of its scenarios."""
+        package = Path(self._order.file)
+        if not package.is_dir():
+            return self._verify(candidate)
+        try:
+            with built_instead(package, {candidate.source.file: candidate.text}):
+                return self._verify(candidate)
+        except BadScenario as error:
+            return Rejected(candidate, str(error))
 
     def _verify(self, candidate: Candidate) -> Verified | Rejected:
         before, name = self._explored, self._explored.name
@@ -173,7 +199,7 @@ class _Search:
             after = full
             if wanted in after[0].broken or after[0].broken - before.broken:
                 return self._remains(candidate, after[0])
-        if not after[0].exhausted:
+        if not after[0].exhausted and after[0].certain < self._repair.violated.perturbations:
             return Rejected(candidate, f"undecided: {after[0].stopped}")
         # Where unperturbed runs go wrong, their final states are nothing to keep.
         is_sound = self._repair.violated.perturbations > 0 or not self._repair.violated.concerns_the_end
@@ -185,7 +211,8 @@ class _Search:
                 return Rejected(candidate, later)
             if worse := _worse(self._before[later.name], later):
                 return Rejected(candidate, worse)
-        return Verified(candidate, after[0].states, len(others), tuple(sorted(after[0].broken)))
+        certain = None if after[0].exhausted else after[0].certain
+        return Verified(candidate, after[0].states, certain, len(others), tuple(sorted(after[0].broken)))
 
     def _others(self, candidate: Candidate, names: tuple[str, ...]) -> Iterator[Explored | str]:
         for name in names:
@@ -211,6 +238,7 @@ class _Search:
         order = Order(
             self._order.file,
             self._order.inputs,
+            self._order.bounds,
             changed=(candidate.changed,),
             names=names,
             until_first=until_first,

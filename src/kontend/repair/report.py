@@ -58,10 +58,14 @@ def _proof(verified: Verified) -> str:
     others = ""
     if verified.others:
         others = f"; {verified.others} other scenario{'s'[: verified.others != 1]} unchanged"
+    space = f"all {verified.states:,} states, same bounds"
+    if verified.certain is not None:
+        most = f"{verified.certain} perturbation{'s'[: verified.certain != 1]}"
+        space = f"all runs with at most {most}, {verified.states:,} states seen, undecided beyond"
     if verified.remaining:
         left = ", ".join(verified.remaining)
-        return f"verified in all {verified.states:,} states, same bounds; {left} is violated still{others}"
-    return f"verified: holds in all {verified.states:,} states, same bounds{others}"
+        return f"verified in {space}; {left} is violated still{others}"
+    return f"verified: holds in {space}{others}"
 
 
 def _title(candidate: Candidate, root: Path) -> str:
@@ -121,6 +125,7 @@ def _verified(verified: Verified, root: Path) -> dict[str, Any]:
     return {
         **_candidate(verified.candidate, root),
         "states": verified.states,
+        "certainUpTo": verified.certain,
         "otherScenarios": verified.others,
         "remaining": list(verified.remaining),
         "diff": "\n".join(_unified(verified.candidate, root, 3)) + "\n",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,9 +16,11 @@ from typing import Final
 
 from kontend.executors.processes import Processes, default_method
 from kontend.executors.work import Ended, Unwatched, Work
+from kontend.explore.chosen_bounds import ChosenBounds
 from kontend.explore.explain.explanation import Origin
 from kontend.explore.explain.lines import project_root
 from kontend.explore.exploring import SearchOptions, explore
+from kontend.explore.golang.build import build_instead
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.properties.built_in import BuiltIn
@@ -44,8 +46,10 @@ _OF_THE_END: Final = frozenset(
 class Order:
     """The scenarios to explore: a file, its inputs, and changed sources."""
 
+    #: A file, or the directory of a Go package.
     file: str
     inputs: Inputs = field(default_factory=Inputs)
+    bounds: ChosenBounds = field(default_factory=ChosenBounds)
     changed: tuple[UserSource, ...] = ()
     #: The scenarios to explore, in this order; all of them where it is empty.
     names: tuple[str, ...] = ()
@@ -83,6 +87,8 @@ class Explored:
     stopped: str
     states: int
     effects: Effects
+    #: All runs with so many perturbations were explored, where the search was not exhausted; -1 for none.
+    certain: int = -1
 
     @property
     def broken(self) -> frozenset[str]:
@@ -119,18 +125,41 @@ def _carried_out(order: Order, report: Callable[[object], None]) -> Result:
 
 def _result(order: Order) -> Result:
     try:
-        UserCode(order.changed, sys.path).install()
+        build_instead({source.file: source.text for source in order.changed if is_go(source)})
+        UserCode([source for source in order.changed if not is_go(source)], sys.path).install()
         scenarios = scenarios_in(order.file, order.inputs, names=order.names)
         explored = []
         for name in order.names or scenarios:
             if name not in scenarios:
                 return Result(error=f"the scenario {name} is gone")
-            explored.append(_explored(name, scenarios[name], order))
+            scenario = scenarios[name]
+            scenario = replace(scenario, bounds=order.bounds.applied(scenario.bounds))
+            explored.append(_explored(name, scenario, order))
     except _ERRORS as error:
         return Result(error=str(error))
     except Exception as error:  # code that was changed may raise whatever it likes
         return Result(error=f"{type(error).__name__}: {error}")
-    return Result(tuple(explored), sources=tuple(loaded_sources()) if order.explained else ())
+    return Result(tuple(explored), sources=(*loaded_sources(), *_go_sources(explored)) if order.explained else ())
+
+
+def is_go(source: UserSource) -> bool:
+    """Return whether a source is a file of Go code."""
+    return Path(source.file).suffix == ".go"
+
+
+def _go_sources(explored: Sequence[Explored]) -> Iterator[UserSource]:
+    """The files of the Go packages that traces go through."""
+    places = {
+        Path(name).parent
+        for each in explored
+        for violated in each.violations
+        for name, _ in violated.lines
+        if name.endswith(".go")
+    }
+    for directory in sorted(places):
+        for file in sorted(directory.glob("*.go")):
+            if not file.name.endswith("_test.go"):
+                yield UserSource("", str(file), file.read_text(encoding="utf-8", errors="replace"))
 
 
 def _explored(name: str, scenario: Scenario, order: Order) -> Explored:
@@ -148,6 +177,7 @@ def _explored(name: str, scenario: Scenario, order: Order) -> Explored:
         verdict.stopped,
         verdict.states,
         effects_of(scenario, verdict),
+        verdict.certain,
     )
 
 

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import orjson
 
-from kontend.cli.command import ExitCode, Parser, UsageError, at_least, columns, usage_errors, write, write_page
+from kontend.cli.command import ExitCode, Parser, at_least, columns, usage_errors, write, write_page
+from kontend.cli.exploring.bounds import add_bounds, chosen_bounds
 from kontend.cli.exploring.by_hand import explore_by_hand
 from kontend.cli.exploring.expect import answer, as_json, exit_code, expected_property
 from kontend.cli.exploring.progress import ProgressLine
@@ -28,14 +29,12 @@ from kontend.explore.explain.results import explained_documents, scenario_result
 from kontend.explore.exploring import STRATEGIES, SearchOptions, explore
 from kontend.explore.model.environment.faults import OPTIONAL
 from kontend.explore.model.model import Model
-from kontend.explore.planned.perturbations import PERTURBATIONS, only, unperturbed
 from kontend.explore.planned.plan import Plan, load_plan, plan_of
 from kontend.explore.planned.running import explore_plan
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.recheck import recheck, recorded_runs
-from kontend.explore.scenario import LEAST, Bounds
 from kontend.explore.shards.spec import Source
 from kontend.explore.sources.generated import GENERATED, basis_of
 from kontend.explore.verdict import Verdict
@@ -53,22 +52,6 @@ _FAILURES: Final = Path("failures")
 _DEEPEN: Final = 1_000
 #: Runs that are made again in other processes.
 _RECHECKED: Final = 300
-_BOUNDS: Final = {
-    "lag": "the number of events that a cache may be behind",
-    "concurrent": "the number of instances of each controller",
-    "faults": "the number of faults in a run: crashes, failed calls and lost responses together",
-    "crashes": "the number of crashes in a run",
-    "rewind": "the number of changes that the lists of an instance may lack when it restarts after a crash",
-    "failed": "the number of calls in a run that fail for no fault of the caller",
-    "lost": "the number of responses in a run that are lost after the call was carried out",
-    "handovers": "the number of times that an instance is replaced while a write of it is on its way",
-    "perturbations": "the number of perturbations in a run, of all kinds together",
-    "identities": "the choice of uids and generated names: of 1 the greater ones are the smaller ones of 0",
-    "states": "stop after this many states",
-    "steps": "stop after this many steps",
-    "seconds": "stop after this many seconds",
-    "memory": "the MiB that may be in use; what does not fit goes to disk",
-}
 _ERRORS: Final = (BadScenario, BadController, BadExecutor, Nondeterminism, ApiError)
 
 
@@ -205,25 +188,12 @@ def parser() -> Parser:
         topic="explore",
     )
     add_target_options(made)
-    _add_bounds(made)
+    group = add_bounds(made)
+    group.add_argument("--plan", type=Path, metavar="FILE", help="try only the perturbations of a plan file (YAML)")
     _add_search(made)
     _add_output(made)
     add_timed_options(made)
     return made
-
-
-def _add_bounds(made: Parser) -> None:
-    add = made.add_argument_group("bounds (they replace those of the scenario)").add_argument
-    usual = Bounds()
-    for name, what in _BOUNDS.items():
-        default = getattr(usual, name)
-        text = f"{what} (default: {'no limit' if default is None else f'{default:,}'})"
-        add(f"--{name}", type=at_least(LEAST[name]), metavar="N", help=text)
-    add("--atomic", action="store_true", help="let nothing happen between the calls of a reconcile")
-    add("--no-perturbations", action="store_true", help="explore only the unperturbed runs")
-    names = ", ".join(PERTURBATIONS)
-    add("--only", metavar="NAME,…", help=f"try only these perturbations, of: {names} (default: all within the bounds)")
-    add("--plan", type=Path, metavar="FILE", help="try only the perturbations of a plan file (YAML)")
 
 
 def _add_search(made: Parser) -> None:
@@ -273,13 +243,9 @@ def _add_output(made: Parser) -> None:
 
 def _bounded_targets(options: Namespace) -> dict[str, Target]:
     """The scenarios to explore, with the bounds of the command line."""
-    given: dict[str, Any] = {name: value for name in _BOUNDS if (value := getattr(options, name)) is not None}
-    if options.atomic:
-        given["atomic"] = True
-    if options.no_perturbations and options.only:
-        raise UsageError("--only: --no-perturbations leaves nothing to try; say one of them")
+    chosen = chosen_bounds(options)
     return {
-        title: with_bounds(target, _bounds(target.scenario.bounds, given, options))
+        title: with_bounds(target, chosen.applied(target.scenario.bounds))
         for title, target in find_targets(options).items()
     }
 
@@ -289,15 +255,6 @@ def _plans(options: Namespace, targets: Mapping[str, Target]) -> dict[str, Plan]
     if options.plan is not None:
         return dict.fromkeys(targets, load_plan(options.plan))
     return {title: plan_of(target.plan, f"{title}: plan") for title, target in targets.items() if target.plan}
-
-
-def _bounds(bounds: Bounds, given: dict[str, Any], options: Namespace) -> Bounds:
-    changed = replace(bounds, **given) if given else bounds
-    if options.no_perturbations:
-        changed = unperturbed(changed)
-    if options.only:
-        changed = only(changed, [name.strip() for name in options.only.split(",")])
-    return changed
 
 
 def _text(name: str, verdict: Verdict, files: list[str], *, verbose: bool, planned: bool) -> str:

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from kontend.explanation.change import Change
 from kontend.explanation.edits import Edit
-from kontend.explanation.python.change import Change
 from kontend.explanation.python.flow import FLOW
 from kontend.explanation.python.source import Source, called, receiver_names
 from kontend.explanation.python.statements import keyword_of, name_of

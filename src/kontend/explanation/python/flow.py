@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from kontend.explanation.change import Change
 from kontend.explanation.edits import Edit
-from kontend.explanation.python.change import Change
 from kontend.explanation.python.source import Source, called, receiver_names
 from kontend.explanation.python.statements import name_of
 from kontend.explanation.remedies import Remedy

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
+from kontend.explanation.change import Change
 from kontend.explanation.edits import changed_lines
 from kontend.explanation.fix import Fix, Language
-from kontend.explanation.python.change import Change
 from kontend.explanation.python.changes import changes_of
 from kontend.explanation.python.source import Source
 from kontend.explanation.python.statements import statement_at

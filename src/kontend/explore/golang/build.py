@@ -10,7 +10,10 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import orjson
@@ -35,18 +38,34 @@ _PATIENCE: Final = 120
 _BUILT: Final = "KONTEND_GO_BUILT_"
 #: The variable that names the directory for builds; that of the user's caches by default.
 _CACHE: Final = "KONTEND_CACHE"
+#: Files that are built from another text than the one on disk.
+_replaced: Final[dict[str, str]] = {}
+
+
+def build_instead(texts: Mapping[str, str]) -> None:
+    """Build packages with these texts in place of files, by their absolute paths; the files stay as they are."""
+    _replaced.clear()
+    _replaced.update(texts)
+
+
+@contextmanager
+def built_instead(directory: Path, texts: Mapping[str, str]) -> Iterator[None]:
+    """Build a package with these texts, once for all processes that start within. Raises :class:`BadScenario`."""
+    build_instead(texts)
+    try:
+        binary, _ = _binary_of(directory.resolve())
+        try:
+            yield
+        finally:
+            binary.unlink(missing_ok=True)
+    finally:
+        build_instead({})
 
 
 def go_tests(directory: Path, names: tuple[str, ...] = ()) -> list[GoTest]:
     """Build the tests of a package that explore something. Raises :class:`BadScenario`."""
     directory = directory.resolve()
-    module = module_file(directory)
-    place = _place(directory)
-    binary = place / "explore.test"
-    variable = _BUILT + place.name
-    path = os.environ.get(variable)
-    if path is None:
-        path = os.environ[variable] = _built(directory, module, place, binary)
+    binary, path = _binary_of(directory)
     pattern = f"^({'|'.join([_NAMED, *names])})$"
     try:
         listed = subprocess.run(
@@ -66,6 +85,19 @@ def go_tests(directory: Path, names: tuple[str, ...] = ()) -> list[GoTest]:
             "(kontend init --go writes one)"
         )
     return tests
+
+
+def _binary_of(directory: Path) -> tuple[Path, str]:
+    """The binary with the tests of a package, and the path of its module; it is built where it is not yet."""
+    module = module_file(directory)
+    place = _place(directory)
+    changed = hashlib.sha256(orjson.dumps(sorted(_replaced.items()))).hexdigest()[:16] if _replaced else ""
+    binary = place / f"explore{changed}.test"
+    variable = _BUILT + place.name + changed
+    path = os.environ.get(variable)
+    if path is None or not binary.exists():
+        path = os.environ[variable] = _built(directory, module, place, binary)
+    return binary, path
 
 
 def _place(directory: Path) -> Path:
@@ -96,10 +128,12 @@ def _built(directory: Path, module: Path, place: Path, binary: Path) -> str:
         tags = _tags(version)
         path = run_go(["list", *common, "-m"], directory).strip()
         test = ["test", "-c", *common, f"-tags={','.join(tags)}", "-vet=off", "-o", str(made)]
-        try:
-            run_go([*test, f"-overlay={_without_other_tests(directory, place)}", "."], directory)
-        except GoFailed:  # perhaps they define something that the others need
-            run_go([*test, "."], directory)
+        others = [file for file in directory.glob("*_test.go") if MODULE.encode() not in file.read_bytes()]
+        with TemporaryDirectory(dir=place) as replaced:
+            try:
+                run_go([*test, f"-overlay={_overlay(Path(replaced), without=others)}", "."], directory)
+            except GoFailed:  # perhaps they define something that the others need
+                run_go([*test, f"-overlay={_overlay(Path(replaced))}", "."], directory)
     except GoFailed as error:
         raise BadScenario(f"{directory}: the tests cannot be built:\n{error}") from error
     if not made.exists():
@@ -109,11 +143,15 @@ def _built(directory: Path, module: Path, place: Path, binary: Path) -> str:
     return path
 
 
-def _without_other_tests(directory: Path, place: Path) -> Path:
-    """An overlay without the tests that do not explore: they need not be built, nor does a TestMain of theirs run."""
-    others = [file for file in directory.glob("*_test.go") if MODULE.encode() not in file.read_bytes()]
-    overlay = place / "overlay.json"
-    overlay.write_bytes(orjson.dumps({"Replace": {str(file): "" for file in others}}))
+def _overlay(directory: Path, *, without: Sequence[Path] = ()) -> Path:
+    """An overlay with replaced files, without the tests that explore nothing: a TestMain of theirs would run, too."""
+    replacements = {str(file): "" for file in without}
+    for at, (file, text) in enumerate(sorted(_replaced.items())):
+        replacement = directory / f"{at}.go"
+        replacement.write_text(text)
+        replacements[file] = str(replacement)
+    overlay = directory / "overlay.json"
+    overlay.write_bytes(orjson.dumps({"Replace": replacements}))
     return overlay
 
 

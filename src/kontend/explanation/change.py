@@ -1,4 +1,4 @@
-"""A change of Python code: one remedy at one place."""
+"""A change of code: one remedy at one place."""
 
 from __future__ import annotations
 
