@@ -63,6 +63,13 @@ class Verified:
     others: int
     #: Properties of the scenario that are violated as before.
     remaining: tuple[str, ...] = ()
+    #: Properties that do not hold without the change and hold with it, each with its scenario.
+    repairs: frozenset[tuple[str, str]] = frozenset()
+
+    @property
+    def repaired_elsewhere(self) -> frozenset[str]:
+        """The other scenarios in which it repairs something: none of them is unchanged."""
+        return frozenset(name for name, _ in self.repairs)
 
 
 @dataclass
@@ -77,6 +84,11 @@ class Repair:
     untried: int = 0
     stopped: str = ""
     seconds: float = 0.0
+
+    @property
+    def best_repairs(self) -> frozenset[tuple[str, str]]:
+        """The properties of other scenarios that the first fix repairs too."""
+        return self.verified[0].repairs if self.verified else frozenset()
 
 
 @dataclass
@@ -104,6 +116,8 @@ def repaired(file: Path, inputs: Inputs, options: Options) -> Repairs:
             if options.scenario not in ("", explored.name):
                 continue
             for violated in _distinct(explored.violations):
+                if any((explored.name, violated.property) in each.best_repairs for each in repairs.repairs):
+                    continue  # a user who does more finds the same once more
                 repair = Repair(explored.name, violated)
                 repairs.repairs.append(repair)
                 _Search(repair, explored, first, order, options, root).run()
@@ -206,13 +220,18 @@ class _Search:
         if lost := before.effects.lost(after[0].effects, compare_finals=is_sound):
             return Rejected(candidate, lost)
         others = tuple(other for other in self._before if other != name)
+        repairs: set[tuple[str, str]] = set()
         for later in self._others(candidate, others):
             if isinstance(later, str):
                 return Rejected(candidate, later)
             if worse := _worse(self._before[later.name], later):
                 return Rejected(candidate, worse)
+            if later.exhausted:
+                repairs |= {(later.name, each) for each in self._before[later.name].broken - later.broken}
         certain = None if after[0].exhausted else after[0].certain
-        return Verified(candidate, after[0].states, certain, len(others), tuple(sorted(after[0].broken)))
+        return Verified(
+            candidate, after[0].states, certain, len(others), tuple(sorted(after[0].broken)), frozenset(repairs)
+        )
 
     def _others(self, candidate: Candidate, names: tuple[str, ...]) -> Iterator[Explored | str]:
         for name in names:

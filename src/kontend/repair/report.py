@@ -56,8 +56,12 @@ def _repair(repairs: Repairs, repair: Repair, *, verbose: bool) -> Iterator[str]
 def _proof(verified: Verified) -> str:
     """Return the statement of what was explored."""
     others = ""
-    if verified.others:
-        others = f"; {verified.others} other scenario{'s'[: verified.others != 1]} unchanged"
+    repaired = len(verified.repaired_elsewhere)
+    unchanged = verified.others - repaired
+    if unchanged:
+        others = f"; {unchanged} other scenario{'s'[: unchanged != 1]} unchanged"
+    if repaired:
+        others += f"; {repaired} other{'s'[: repaired != 1]} repaired as well"
     space = f"all {verified.states:,} states, same bounds"
     if verified.certain is not None:
         most = f"{verified.certain} perturbation{'s'[: verified.certain != 1]}"
@@ -84,11 +88,13 @@ def _relative(candidate: Candidate, root: Path) -> str:
 
 
 def diff(candidate: Candidate, root: Path) -> Iterator[str]:
-    """Yield the lines that change, without context."""
-    yield f"--- {_relative(candidate, root)}:{candidate.line}"
-    for line in _unified(candidate, root, 0):
-        if line[:1] in "+-" and line[:3] not in ("---", "+++"):
-            yield line
+    """Yield the lines that change, without context, below the place of each group."""
+    before, after = candidate.source.text.splitlines(), candidate.text.splitlines()
+    for tag, start, end, new_start, new_end in difflib.SequenceMatcher(None, before, after, False).get_opcodes():
+        if tag != "equal":
+            yield f"--- {_relative(candidate, root)}:{start + 1}"
+            yield from (f"-{line}" for line in before[start:end])
+            yield from (f"+{line}" for line in after[new_start:new_end])
 
 
 def _unified(candidate: Candidate, root: Path, context: int) -> list[str]:
@@ -127,6 +133,7 @@ def _verified(verified: Verified, root: Path) -> dict[str, Any]:
         "states": verified.states,
         "certainUpTo": verified.certain,
         "otherScenarios": verified.others,
+        "repairs": [{"scenario": scenario, "property": name} for scenario, name in sorted(verified.repairs)],
         "remaining": list(verified.remaining),
         "diff": "\n".join(_unified(verified.candidate, root, 3)) + "\n",
     }
