@@ -10,8 +10,8 @@ from typing import Final
 
 import orjson
 
+from kontend.cli.bounds import add_bounds, chosen_bounds
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, terminal_columns, usage_errors, write
-from kontend.cli.exploring.bounds import add_bounds, chosen_bounds
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.sources.inputs import read_inputs
 from kontend.repair.applying import NotApplied, write_fix

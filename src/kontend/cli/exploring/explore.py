@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import orjson
 
+from kontend.cli.bounds import add_bounds, chosen_bounds
 from kontend.cli.command import ExitCode, Parser, at_least, columns, usage_errors, write, write_page
-from kontend.cli.exploring.bounds import add_bounds, chosen_bounds
 from kontend.cli.exploring.by_hand import explore_by_hand
 from kontend.cli.exploring.expect import answer, as_json, exit_code, expected_property
 from kontend.cli.exploring.progress import ProgressLine
