@@ -10,11 +10,15 @@ from typing import Any
 
 import pytest
 
-from kontend.explore import Bounds, Scenario, check
+from kontend import Cluster
+from kontend.explore import Bounds, Scenario, check, never
+from kontend.explore.exploring import SearchOptions, explore
 from kontend.explore.golang.controllers import go_controllers
+from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario
 from kontend.explore.processes import deployed
 from kontend.explore.program.determinism import Nondeterminism
+from kontend.explore.program.symbols import Assumption
 from kontend.explore.verdict import Verdict
 from kontend.runtime.guards import Guards
 
@@ -116,6 +120,24 @@ def test_a_flood_of_output_does_not_stop_a_run() -> None:
 
 def test_sleeping_takes_no_time() -> None:
     assert _explored("Sleeps").ok
+
+
+def _expired(cluster: Cluster) -> bool:
+    return "expired" in cluster.get("ConfigMap/v1", "c").get("data", {})
+
+
+@pytest.mark.parametrize(("test", "asks"), [("LooksAgain", False), ("Expires", True)])
+def test_it_is_learned_whether_the_time_matters_to_code(test: str, asks: bool) -> None:
+    scenario = Scenario(
+        controllers=go_controllers(FAULTY, f"TestExplore{test}"),
+        objects=[CONFIG],
+        properties=[never(_expired, name="expired")],
+        guards=Guards.off(),
+    )
+    models: list[Model] = []
+    verdict = explore(scenario, SearchOptions(), inspect=models.append)
+    assert ("expired" in {violation.property for violation in verdict.violations}) is asks
+    assert (Assumption.CLOCKLESS not in models[0].knowledge.assumptions) is asks
 
 
 def test_goroutines_call_at_once_in_every_order() -> None:

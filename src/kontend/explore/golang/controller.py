@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import orjson
 
+from kontend.cluster.times import rfc3339, seconds
 from kontend.explore.golang.process import NO_MEMORY, GoEnded, GoProcess, location_of
 from kontend.explore.golang.requests import Kinds, answer_of, call_of
 from kontend.explore.problems import BadScenario
@@ -23,6 +24,11 @@ from kontend.runtime.source_location import SourceLocation
 
 #: The name under which it is reported that the order of a map reaches the API server.
 MAP_ORDER: Final = "map order"
+
+
+#: The seconds between the two times at which the runs of a pair see the clock: more than any deadline has, and another
+#: month, weekday, hour and minute.
+_LATER: Final = 10 * 365 * 86_400 + 5 * 30 * 86_400 + 13 * 3_600 + 37 * 60 + 11
 
 
 class _InGo(Predicate):
@@ -94,10 +100,10 @@ class GoController(ForeignController):
         self._findings.append(CodeFault(MAP_ORDER, sentence, line))
         return True
 
-    def started(self, start: Start, *, mirrors: bool) -> DrivenRun:
+    def started(self, start: Start, *, mirrors: bool, clockless: bool) -> DrivenRun:
         """Start a reconcile in the Go process."""
         order = int(mirrors and not self._has_one_order)
-        return GoRun(self, self._process, self._kinds, start, mirrors=mirrors, order=order)
+        return GoRun(self, self._process, self._kinds, start, mirrors=mirrors, order=order, clockless=clockless)
 
     def enqueued(self, event: Event, cache: Cache) -> list[Request]:
         """Let the predicates, handlers and mapping functions decide what an event enqueues."""
@@ -133,9 +139,18 @@ class GoRun(DrivenRun):
     """A Go reconcile that is under way."""
 
     def __init__(
-        self, controller: GoController, process: GoProcess, kinds: Kinds, start: Start, *, mirrors: bool, order: int
+        self,
+        controller: GoController,
+        process: GoProcess,
+        kinds: Kinds,
+        start: Start,
+        *,
+        mirrors: bool,
+        order: int,
+        clockless: bool,
     ) -> None:
         super().__init__(controller.name, start, mirrors=mirrors)
+        self._asks_time = not clockless
         self._process = process
         self._kinds = kinds
         self._id, self._generation = process.next_id()
@@ -146,7 +161,7 @@ class GoRun(DrivenRun):
                 "controller": controller.name,
                 "namespace": start.request.namespace,
                 "name": start.request.name,
-                "now": start.now,
+                "now": rfc3339(seconds(start.now) + _LATER) if mirrors and clockless else start.now,
                 "order": order,
                 "memory": None if start.memory == NO_MEMORY else orjson.Fragment(self._seen(start.memory)),
             }
@@ -179,10 +194,10 @@ class GoRun(DrivenRun):
             written = done.get("memory")
             memory = self.start.memory if written is None else orjson.dumps(written, option=orjson.OPT_SORT_KEYS)
             ended = Done(bool(done.get("again")), _failure(done), memory, float(done.get("after") or 0))
-            return Progress((), ended, self.uuids, (), asks_time=True)
+            return Progress((), ended, self.uuids, (), self._asks_time)
         written = self._reply["calls"]
         calls = tuple(call_of(call, self._kinds) for call in written)
-        return Progress(calls, None, self.uuids, tuple(map(location_of, written)), asks_time=True)
+        return Progress(calls, None, self.uuids, tuple(map(location_of, written)), self._asks_time)
 
     def close(self) -> None:
         """End the run."""

@@ -70,8 +70,11 @@ class Determinism:
         self._unknown = controller.suspects if isinstance(controller, ForeignController) else _UNKNOWN
         self._sets_checked = isinstance(controller, ForeignController)
 
-    def checked(self, request: Key, run: Callable[[], Progress], run_mirrored: Callable[[], Progress]) -> Progress:
-        """The progress of a run. Raises :class:`Nondeterminism` or :class:`Refuted`."""
+    def checked(self, request: Key, run: Callable[[], Progress], run_mirrored: Callable[[bool], Progress]) -> Progress:
+        """The progress of a run. Raises :class:`Nondeterminism` or :class:`Refuted`.
+
+        ``run_mirrored`` is told whether code in another language is taken not to read the clock.
+        """
         self._check_sets(request)
         before = self.undeclared.values()
         first = self._once(request, run)
@@ -105,23 +108,26 @@ class Determinism:
             raise self._error(request, described, calls.suspects() or [_PROCESSES])
 
     def _check_mirrored(
-        self, request: Key, first: Progress, run: Callable[[], Progress], run_mirrored: Callable[[], Progress]
+        self, request: Key, first: Progress, run: Callable[[], Progress], run_mirrored: Callable[[bool], Progress]
     ) -> None:
         """Raise when a run with renamed tokens, or with empty caches, does something else."""
         self.undeclared.clear_caches()
 
-        def compared() -> str:
+        def compared(*, clockless: bool = False) -> str:
             try:
-                return difference(first, run_mirrored())
+                return difference(first, run_mirrored(clockless))
             except Strayed as strayed:
                 return str(strayed)
 
-        described = compared()
+        described = compared(clockless=True)
         if not described:
             return
         if isinstance(self._controller, ForeignController):
+            at_the_same_time = compared()
             line = next((line for line in first.lines if line != UNKNOWN), UNKNOWN)
-            if self._controller.unifies(described, line, compared):
+            if not at_the_same_time or self._controller.unifies(at_the_same_time, line, compared):
+                if compared(clockless=True):
+                    raise Refuted(Assumption.CLOCKLESS)
                 return
         again, calls = self._compared(first, run)
         if again:

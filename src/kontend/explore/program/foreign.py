@@ -55,6 +55,13 @@ class ForeignController(Controller):
         """The faults that comparisons have shown so far."""
         return ()
 
+    @abstractmethod
+    def started(self, start: Start, *, mirrors: bool, clockless: bool) -> DrivenRun:
+        """Start a reconcile. With ``mirrors`` its code sees all tokens renamed, and if ``clockless`` another time.
+
+        Unless it is ``clockless``, the progress says that the run asks for the time.
+        """
+
     def unifies(self, described: str, line: SourceLocation, compared: Callable[[], str]) -> bool:
         """Keep the cause of a difference of a renamed run from differing, and take note of it; False if it cannot.
 
@@ -62,10 +69,6 @@ class ForeignController(Controller):
         """
         del described, line, compared
         return False
-
-    @abstractmethod
-    def started(self, start: Start, *, mirrors: bool) -> DrivenRun:
-        """Start a reconcile. With ``mirrors`` its code sees all tokens renamed."""
 
     @abstractmethod
     def enqueued(self, event: Event, cache: Cache) -> list[Request]:

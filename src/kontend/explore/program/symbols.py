@@ -46,6 +46,8 @@ class Assumption(Enum):
     WHOLE_UUIDS = "uuids are used whole"
     #: No controller both asks for the time and sets timers.
     TIMELESS = "time does not pass"
+    #: Code in another language does the same at any time.
+    CLOCKLESS = "code in another language does not read the clock"
     #: Code that handles a failed call does the same for every code.
     SAME_FAILURES = "codes of failures do not matter"
     #: Stamps of the time, which are different each time, do not keep a run from settling.

@@ -172,7 +172,7 @@ class Program:
             progress = self._determinism.checked(
                 start.request,
                 lambda: self._run(exchanges, start),
-                lambda: self._run(exchanges, start, mirrors=True),
+                lambda clockless: self._run(exchanges, start, mirrors=True, clockless=clockless),
             )
         if self._is_watched(parent, at, response, progress):
             self._determinism.watch(start.request, progress, lambda watch: self._run(exchanges, start, watch=watch))
@@ -253,14 +253,17 @@ class Program:
         start: Start,
         *,
         mirrors: bool = False,
+        clockless: bool = True,
         watch: AbstractContextManager[object] = _UNWATCHED,
     ) -> Progress:
         """Run the reconcile, giving it the responses on the way; ``mirrors`` renames all tokens.
 
+        If ``clockless``, a mirrored run of code in another language also sees another time.
+
         ``watch`` is entered while it goes on from the last response, or from its start if there is none.
         """
         with _UNWATCHED if exchanges else watch:
-            run = self._started(exchanges[:-1], start, mirrors=mirrors)
+            run = self._started(exchanges[:-1], start, mirrors=mirrors, clockless=clockless)
         try:
             with watch:
                 for exchange in exchanges[-1:]:
@@ -270,12 +273,19 @@ class Program:
             run.close()
 
     def _started(
-        self, exchanges: list[Exchange], start: Start, *, mirrors: bool, renamed: Callable[[str], str] = str
+        self,
+        exchanges: list[Exchange],
+        start: Start,
+        *,
+        mirrors: bool,
+        clockless: bool = True,
+        renamed: Callable[[str], str] = str,
     ) -> DrivenRun:
         """Start a reconcile and give it some responses. Raises :class:`Strayed`."""
         run: DrivenRun
+        clockless = clockless and Assumption.CLOCKLESS in self._assumptions
         if isinstance(self.controller, ForeignController):
-            run = self.controller.started(start, mirrors=mirrors)
+            run = self.controller.started(start, mirrors=mirrors, clockless=clockless)
         else:
             code, other = self._determinism.code, self._determinism.durations if mirrors else None
             run = PythonRun(

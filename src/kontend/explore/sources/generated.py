@@ -17,6 +17,7 @@ from kontend.explore.actions import Action, create, delete, patch
 from kontend.explore.model.model import Model
 from kontend.explore.preflight import check_written, checked_cluster, initial_cluster
 from kontend.explore.problems import BadScenario
+from kontend.explore.restarts import restarted
 from kontend.explore.scenario import Bounds, Scenario
 from kontend.explore.sources.action_documents import actions_of
 from kontend.explore.sources.inputs import Inputs
@@ -114,7 +115,10 @@ def _written(scenario: Scenario) -> set[tuple[str, Key]]:
 
     Raises :class:`BadScenario` for a kind that nobody serves: the search could only show that every retry fails.
     """
-    model = Model(replace(scenario, bounds=Bounds(lag=0, faults=0)))
+    return restarted(replace(scenario, bounds=Bounds(lag=0, faults=0)), lambda model: _written_in(scenario, model))
+
+
+def _written_in(scenario: Scenario, model: Model) -> set[tuple[str, Key]]:
     world = model.initial()
     written: set[tuple[str, Key]] = set()
     for _ in range(_LONGEST_RUN):

@@ -30,6 +30,8 @@ func TestExploreFloods(t *testing.T)           { explore(t, Floods) }
 func TestExploreRemembers(t *testing.T)        { explore(t, Remembers) }
 func TestExploreDials(t *testing.T)            { explore(t, Dials) }
 func TestExploreSleeps(t *testing.T)           { explore(t, Sleeps) }
+func TestExploreLooksAgain(t *testing.T)       { explore(t, LooksAgain) }
+func TestExploreExpires(t *testing.T)          { explore(t, Expires) }
 func TestExploreLocks(t *testing.T)            { explore(t, Locks) }
 func TestExploreParallel(t *testing.T)         { explore(t, Parallel) }
 
