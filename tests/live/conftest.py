@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from pathlib import Path
 
 from kontend.cluster.startup import manifests
 from kontend.cluster.startup.seed import empty_state
 from kontend.live.campaign import Campaign, Options
+from kontend.live.process import pod_files
 from kontend.live.process.command import Command
 from kontend.live.process.quiescence import Patience
 from kontend.live.runs.setting import Setting
@@ -42,3 +44,10 @@ def explore(given: Setting, **options: object) -> Verdict:
         return await Campaign(given, Options(**options)).explore()  # type: ignore[arg-type]
 
     return asyncio.run(campaign())
+
+
+def can_mount() -> bool:
+    """Say if this machine lets a process have mounts of its own."""
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import pod_files; pod_files.enter()"
+    command = [sys.executable, "-S", "-c", code, str(Path(pod_files.__file__).parent)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0

@@ -12,7 +12,7 @@ import ssl
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,7 +50,7 @@ from kontend.serve.storage.store import Store
 from kontend.serve.turns import Turns
 from kontend.serve.watches.publishing import Publisher
 from kontend.serve.watches.watching import Hub
-from kontend.serve.webhooks import WebhookCalls
+from kontend.serve.webhooks import Services, WebhookCalls
 
 if TYPE_CHECKING:
     from kontend.serve.audit_log import AuditLog
@@ -81,10 +81,10 @@ class Server:
         audit_log: AuditLog | None = None,
         read_only: bool = False,
         client_certificates: bool = False,
-        services: Mapping[str, str] | None = None,
+        services: Services | None = None,
         gate: Gate | None = None,
     ) -> None:
-        """``services`` are the addresses of services whose webhooks are called."""
+        """``services`` says where the services are whose webhooks are called."""
         self._gate = gate
         self._authenticator = Authenticator(Tokens() if tokens is None else tokens, certificates=client_certificates)
         self._audit = audit_log

@@ -11,7 +11,7 @@ import asyncio
 import re
 import ssl
 from base64 import b64decode
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -26,6 +26,9 @@ _HEADERS: Final = {
     "Accept": "application/json, */*",
     "User-Agent": "kube-apiserver",
 }
+#: URLs by ``NAMESPACE/NAME:PORT`` or ``NAMESPACE/NAME``, or a function that returns the URL for ``NAMESPACE/NAME:PORT``
+#: as it is at the time of a call.
+Services = Mapping[str, str] | Callable[[str], str | None]
 _SERVICE: Final = re.compile(r"([a-z0-9-]+)/([a-z0-9-]+)(?::(\d+))?")
 #: The number of addresses for which connections are kept.
 _MOST_POOLS: Final = 64
@@ -59,9 +62,8 @@ def parse_services(texts: Iterable[str]) -> dict[str, str]:
 class WebhookCalls:
     """Makes calls, several at once, and keeps connections for the next ones."""
 
-    def __init__(self, services: Mapping[str, str] | None = None) -> None:
-        """``services`` are URLs by ``NAMESPACE/NAME:PORT`` or ``NAMESPACE/NAME``."""
-        self._services = dict(services or {})
+    def __init__(self, services: Services | None = None) -> None:
+        self._services = services or {}
         self._pools: dict[tuple[str, str, str], Pool] = {}
 
     async def answers(self, calls: Iterable[WebhookCall]) -> dict[bytes, Answer]:
@@ -86,7 +88,7 @@ class WebhookCalls:
         named = urlsplit(call.url)
         base = f"{named.scheme}://{named.netloc}"
         if call.service:
-            mapped = self._services.get(call.service) or self._services.get(call.service.rpartition(":")[0])
+            mapped = self._located(call.service)
             if mapped is None:
                 where = call.service.rpartition(":")[0]
                 return _failed(call, f"no such host: say where it is with --service {where}=https://127.0.0.1:PORT")
@@ -111,6 +113,11 @@ class WebhookCalls:
             return Answer(orjson.loads(response.body))
         except orjson.JSONDecodeError as error:
             return Answer(error=f"couldn't get version/kind; json parse error: {error}")
+
+    def _located(self, service: str) -> str | None:
+        if callable(self._services):
+            return self._services(service)
+        return self._services.get(service) or self._services.get(service.rpartition(":")[0])
 
     def _pool(self, base: str, name: str, bundle: str) -> Pool:
         key = (base, name, bundle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
@@ -100,3 +101,18 @@ def test_an_object_of_the_start_that_was_touched_and_is_the_same_is_no_differenc
     assert [str(each) for each in differences(same, other)] == [
         'configmaps default/given .data.mode: "calm" instead of "loud"'
     ]
+
+
+def test_certificates_and_keys_are_equal_from_run_to_run_also_in_secrets() -> None:
+    initial = Cluster().state
+
+    def kept(letter: str, kind: str = "CERTIFICATE") -> State:
+        cluster = Cluster(state=initial)
+        pem = f"-----BEGIN {kind}-----\n{letter * 90}\n-----END {kind}-----\n"
+        data = {"tls.crt": b64encode(pem.encode()).decode()}
+        cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": data})
+        cluster.create(config_map("c", text=pem))
+        return cluster.state
+
+    assert differences(comparable(initial, kept("A")), comparable(initial, kept("B"))) == []
+    assert len(differences(comparable(initial, kept("A")), comparable(initial, kept("A", "PRIVATE KEY")))) == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from kontend.live.process import pod_files
 from kontend.live.runs.in_cluster import InCluster
 from kontend.live.runs.run import carry_out
 from kontend.live.runs.setting import PRIMARY, SECOND
-from live.conftest import setting
+from live.conftest import can_mount, setting
 
 #: Reads the files of its service account, and its Pod over TLS.
 PROGRAM = """
@@ -32,13 +31,6 @@ pod = json.load(urllib.request.urlopen(request, context=context))
 print("I am", pod["metadata"]["namespace"], pod["metadata"]["name"], flush=True)
 time.sleep(100)
 """
-
-
-def can_mount() -> bool:
-    """Say if this machine lets a process have mounts of its own."""
-    code = "import sys; sys.path.insert(0, sys.argv[1]); import pod_files; pod_files.enter()"
-    command = [sys.executable, "-S", "-c", code, str(Path(pod_files.__file__).parent)]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.skipif(not can_mount(), reason="no mount namespaces on this machine")

@@ -16,6 +16,7 @@ from kontend.live.gate.plan import Plan
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.run import carry_out
 from kontend.live.runs.setting import Setting
+from kontend.live.runs.webhooks import without_webhooks
 from kontend.live.runs.workload import UserAction
 from kontend.live.workloads.candidates import candidates
 from kontend.live.workloads.steps import steps, with_children
@@ -39,13 +40,14 @@ def derive_actions(options: Namespace, command: Sequence[str], beside: Sequence[
     if options.workload is None and any(each.obj.get("kind") in kinds for each in manifests.read(options.objects)):
         return
     setting = setting_of(options, command, beside)
-    objects = candidates(setting.workload.state, definitions, options.crds)
+    alone = without_webhooks(setting.workload.state)
+    objects = candidates(alone, definitions, options.crds)
     if not objects:
         raise UsageError(
             "no object of a custom kind could be derived: neither is there a sample beside --crds that the server "
             "accepts, nor do the definitions' required fields make a valid one; write --actions"
         )
-    actions = steps(setting.workload.state, objects)
+    actions = steps(alone, objects)
     actions = with_children(actions, to_the_end(_first_run(_with(setting, actions), options.seconds)))
     path: Path = options.workload or options.failures / _FILE
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,8 @@ import os
 import signal
 import time
 from argparse import ArgumentTypeError, BooleanOptionalAction, Namespace
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,9 +29,10 @@ from kontend.live.process.quiescence import Patience
 from kontend.live.process.ready import BadReady, parse_ready
 from kontend.live.runs.in_cluster import InCluster
 from kontend.live.runs.setting import PRIMARY, SECOND, Setting
+from kontend.live.runs.webhooks import CERTS, DEFAULT_DIRECTORY, Webhooks
 from kontend.live.runs.workload import BadWorkload, Workload, read_actions
 from kontend.runtime.user_file import BadFile, load_file
-from kontend.serve.credentials.tls import TlsUnavailable
+from kontend.serve.credentials.tls import Certificates, TlsUnavailable, certificates
 
 Result = TypeVar("Result")
 #: Errors that are the user's.
@@ -114,6 +116,17 @@ def parser() -> Parser:
         "service account, KUBERNETES_SERVICE_HOST, POD_NAME, POD_NAMESPACE, and its Pod object",
     )
     add(
+        "--webhooks",
+        nargs="?",
+        const="9443",
+        metavar="PORT",
+        type=_webhook_port,
+        help="the command serves webhooks on this port (default: 9443; or {port3}, if it can be set): a certificate "
+        f"is made, shown at {DEFAULT_DIRECTORY} or where {CERTS} is in the command, and trusted by the webhook "
+        "configurations of --objects and --crds",
+    )
+    add("--tls", action="store_true", help="KUBECONFIG names a TLS port of the server, for clients that insist on it")
+    add(
         "--pod-exec",
         type=Path,
         metavar="FILE",
@@ -143,11 +156,23 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _webhook_port(text: str) -> str:
+    if not text.isdecimal() and places_in(text) != {text}:
+        raise ArgumentTypeError(f"expected a port such as 9443 or {{port3}}; found {text!r}")
+    return text
+
+
 def setting_of(options: Namespace, command: Sequence[str], beside: Sequence[Sequence[str]] = ()) -> Setting:
     """Return the setting of a command line; ``beside`` are the commands that run beside the one that is perturbed."""
+    definitions, objects = manifests.read_definitions(options.crds), manifests.read(options.objects)
+    webhooks = None
+    if options.webhooks is not None:
+        with _certificates_for("--webhooks"):
+            webhooks = Webhooks.made_for(options.webhooks, [each.obj for each in (*definitions, *objects)])
+        definitions, objects = [*map(webhooks.trusted, definitions)], [*map(webhooks.trusted, objects)]
     state = empty_state(int(time.time()))
-    state, _ = manifests.store_all(state, manifests.read_definitions(options.crds), manager="kontend")
-    state, _ = manifests.store_all(state, manifests.read(options.objects), manager="user")
+    state, _ = manifests.store_all(state, definitions, manager="kontend")
+    state, _ = manifests.store_all(state, objects, manager="user")
     in_cluster = _in_cluster(options.in_cluster)
     if in_cluster is not None:
         pods = [Manifest(obj, "--in-cluster") for obj in in_cluster.objects((PRIMARY, SECOND))]
@@ -176,6 +201,8 @@ def setting_of(options: Namespace, command: Sequence[str], beside: Sequence[Sequ
         properties=_properties(options.properties),
         inside=_inside(options),
         in_cluster=in_cluster,
+        webhooks=webhooks,
+        tls=_tls(options),
         companions=tuple(companions),
         pod_answers=read_answers(options.pod_exec) if options.pod_exec else (),
     )
@@ -190,11 +217,24 @@ def _found(command: Sequence[str]) -> tuple[str, ...]:
 def _in_cluster(namespace: str | None) -> InCluster | None:
     if namespace is None:
         return None
-    try:
+    with _certificates_for("--in-cluster"):
         return InCluster(namespace)
+
+
+def _tls(options: Namespace) -> Certificates | None:
+    if not options.tls:
+        return None
+    with _certificates_for("--tls"):
+        return certificates("127.0.0.1")
+
+
+@contextmanager
+def _certificates_for(option: str) -> Iterator[None]:
+    try:
+        yield
     except TlsUnavailable:
         raise UsageError(
-            "--in-cluster needs the package cryptography; install it with: pip install 'kontend[tls]'"
+            f"{option} needs the package cryptography; install it with: pip install 'kontend[tls]'"
         ) from None
 
 

@@ -22,8 +22,19 @@ from kontend.live.verdicts.trace import LIVE
 from kontend.report.document import Document
 
 #: Options that are recorded; those that name files or directories.
-_PATHS: Final = ("crds", "objects", "actions", "properties", "directory")
-_OTHERS: Final = ("env", "controllers", "pods", "patience", "limit", "observe", "ready", "in_cluster")
+_PATHS: Final = ("crds", "objects", "actions", "properties", "pod_exec", "directory")
+_OTHERS: Final = (
+    "env",
+    "controllers",
+    "pods",
+    "patience",
+    "limit",
+    "observe",
+    "ready",
+    "in_cluster",
+    "webhooks",
+    "tls",
+)
 #: Arguments of the command that name files, relative to its working directory.
 _FILES: Final = "files"
 #: The commands that run beside it.

@@ -20,6 +20,15 @@ class Command:
     directory: Path = field(default_factory=Path.cwd)
     environment: Mapping[str, str] = field(default_factory=dict)
 
+    def with_text(self, place: str, text: str) -> Command:
+        """Return the command with a text in the place of another one, wherever that occurs."""
+        environment = {name: value.replace(place, text) for name, value in self.environment.items()}
+        return Command(tuple(each.replace(place, text) for each in self.arguments), self.directory, environment)
+
+    def mentions(self, place: str) -> bool:
+        """Return whether a text occurs in it."""
+        return any(place in text for text in [*self.arguments, *self.environment.values()])
+
     def names(self, places: set[str]) -> bool:
         """Return whether all of some places of ports occur in it."""
         return places <= places_in(" ".join([*self.arguments, *self.environment.values()]))

@@ -1,7 +1,7 @@
-"""Runs a command with the files of a service account where a pod has them, in a mount namespace of its own.
+"""Runs a command with files where a pod has them, such as those of a service account, in a mount namespace of its own.
 
-Run as a file: ``python pod_files.py DIRECTORY COMMAND [ARGUMENT ...]``. DIRECTORY has ``serviceaccount``, whose files
-are shown, and takes empty mount points. The machine itself is not changed: directories that it does not have are made
+Run as a file: ``python pod_files.py SOURCE=PATH ... -- COMMAND [ARGUMENT ...]``. Each SOURCE is a directory, shown at a
+PATH; mount points are made beside it. The machine itself is not changed: directories that it does not have are made
 in a copy of their parent, which shows the parent's own entries, and only the command sees that copy. A plain symbolic
 link to the files was rejected: two runs at the same time have different tokens, and it would outlive ``kill -9``.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,12 @@ _CLONE_NEWUSER: Final = 0x10000000
 _BIND: Final = 0x1000 | 0x4000
 _PRIVATE: Final = (1 << 18) | 0x4000
 _FAILED: Final = 125
+
+
+def launcher(shown: Mapping[str, Path]) -> tuple[str, ...]:
+    """Return what starts a command that sees directories at paths; empty if there are none."""
+    mounts = [f"{source}={at}" for at, source in shown.items()]
+    return (sys.executable, "-I", "-S", __file__, *mounts, "--") if mounts else ()
 
 
 def enter() -> None:
@@ -34,16 +41,16 @@ def enter() -> None:
     _call("mount", b"none", b"/", None, _PRIVATE, None)
 
 
-def show(directory: Path, at: Path) -> None:
-    """Show ``directory/serviceaccount`` at a path."""
+def show(source: Path, at: Path) -> None:
+    """Show a directory at a path."""
     at = at.resolve()
     if at.is_dir():
-        _bind(directory / "serviceaccount", at)
+        _bind(source, at)
         return
     parent = next(each for each in at.parents if each.is_dir())
-    copy = directory / "parent"
+    copy = Path(f"{source}-parent")
     (copy / at.relative_to(parent)).mkdir(parents=True)
-    _bind(directory / "serviceaccount", copy / at.relative_to(parent))
+    _bind(source, copy / at.relative_to(parent))
     for entry in parent.iterdir():
         shown = copy / entry.name
         if entry.is_symlink():
@@ -70,12 +77,16 @@ def _call(function: str, *arguments: object) -> None:
 
 def main() -> None:
     """Show the files and become the command."""
-    directory, *command = sys.argv[1:]
+    end = sys.argv.index("--")
+    shown, command = sys.argv[1:end], sys.argv[end + 1 :]
+    at = ""
     try:
         enter()
-        show(Path(directory), Path(SERVICE_ACCOUNT))
+        for each in shown:
+            source, _, at = each.partition("=")
+            show(Path(source), Path(at))
     except (OSError, AttributeError) as error:
-        sys.stderr.write(f"kontend live: --in-cluster cannot show {SERVICE_ACCOUNT}: {error}\n")
+        sys.stderr.write(f"kontend live: cannot show files at {at or SERVICE_ACCOUNT}: {error}\n")
         sys.exit(_FAILED)
     try:
         os.execvp(command[0], command)

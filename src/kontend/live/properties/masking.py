@@ -11,6 +11,8 @@ compared (:mod:`~kontend.live.properties.derived`).
 from __future__ import annotations
 
 import re
+from base64 import b64decode
+from binascii import Error as NotBase64
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +32,11 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)")
 #: An address of the range from which pods and services get theirs.
 _ADDRESS: Final = re.compile(r"(?<![\w.-])10\.\d{1,3}\.\d{1,3}\.\d{1,3}(?![\w.-])")
+#: Keys and certificates, also as data of a Secret: whoever makes one draws it.
+_PEM: Final = re.compile(r"-----BEGIN ([A-Z ]+)-----")
+_PEM_AS_DATA: Final = "LS0tLS1CRUdJTi"
+#: The letters of base64 in which the first line of a key or a certificate is.
+_HEADER: Final = 80
 #: Metadata that every write changes, or that says who wrote.
 _DROPPED: Final = ("resourceVersion", "uid", "creationTimestamp", "generation", "managedFields", "selfLink")
 #: Resources of the server itself.
@@ -76,6 +83,9 @@ class _Names:
         """Return a text with what stands for uids, times, addresses and names in it."""
         if text in self.masked:
             return self.masked[text]
+        drawn = _PEM.match(_decoded(text) if text.startswith(_PEM_AS_DATA) else text)
+        if drawn is not None:
+            return f"<{drawn[1].lower()}>"
         text = _UUID.sub(lambda match: self.by_uid.get(match[0], "<uuid>"), text)
         text = _TIME.sub("<time>", text)
         text = _ADDRESS.sub(lambda match: self.addresses.get(match[0], "<address>"), text)
@@ -164,6 +174,14 @@ def _names_of(objects: list[tuple[str, Key, dict[str, Any]]], mask: Mask) -> _Na
         for address in _addresses(obj):
             names.addresses.setdefault(address, f"<address of {title}>")
     return names
+
+
+def _decoded(text: str) -> str:
+    """Return the beginning of what a text in base64 says; the text itself if it is none."""
+    try:
+        return b64decode(text[:_HEADER]).decode("ascii", "replace")
+    except NotBase64:
+        return text
 
 
 def _derives(name: str, other: str) -> bool:

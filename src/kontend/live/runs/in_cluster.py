@@ -6,13 +6,11 @@ then, so each instance gets one more port of the server, with a certificate that
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from kontend.live.process import pod_files
 from kontend.safe_files import write_private
 from kontend.serve.credentials.tls import Certificates, certificates
 
@@ -57,11 +55,9 @@ class InCluster:
             "HOSTNAME": name,
         }
 
-    def launcher(self, directory: Path) -> tuple[str, ...]:
-        """Write the files of the service account below a directory, and return what starts the command with them."""
-        files = directory / "serviceaccount"
+    def write_files(self, files: Path) -> None:
+        """Write the files of the service account to a directory."""
         files.mkdir(parents=True)
         write_private(files / "token", "kontend")
         write_private(files / "namespace", self.namespace)
         write_private(files / "ca.crt", self.certificates.ca.decode())
-        return sys.executable, "-I", "-S", pod_files.__file__, str(directory)

@@ -8,12 +8,15 @@ from typing import Final
 from kontend.live.gate.call import LEASES
 from kontend.live.gate.gate import LiveGate
 from kontend.live.gate.records import Happening
+from kontend.live.process import pod_files
 from kontend.live.process.command import Command
 from kontend.live.process.process import Process
 from kontend.live.process.ready import Readiness
 from kontend.live.runs.setting import PRIMARY, SECOND, Setting, companion
+from kontend.live.runs.webhooks import CERTS, DEFAULT_DIRECTORY
 from kontend.safe_files import write_private
 from kontend.serve.credentials.kubeconfig import kubeconfig
+from kontend.serve.credentials.tls import Certificates
 from kontend.serve.server import Server
 
 _ADDRESS: Final = "127.0.0.1"
@@ -33,7 +36,7 @@ class Instances:
         self._commands: dict[str, Command] = {PRIMARY: setting.command, SECOND: setting.command, **others}
         self._processes: dict[str, Process] = {}
         self._readiness: dict[str, Readiness] = {}
-        #: The ports for clients that insist on TLS, with ``--in-cluster``; and the number of starts.
+        #: The ports for clients that insist on TLS, and the number of starts.
         self._tls_ports: dict[str, int] = {}
         self._starts = 0
 
@@ -49,11 +52,17 @@ class Instances:
         for name in self._commands:
             if name not in (PRIMARY, SECOND):
                 self._gate.ports[await self._server.listen(_ADDRESS, 0)] = name
-        if self._setting.in_cluster is not None:
-            tls = self._setting.in_cluster.certificates.context(http2=False)
+        if self._certificates is not None:
+            tls = self._certificates.context(http2=False)
             for name in self._commands:
                 self._tls_ports[name] = await self._server.listen(_ADDRESS, 0, tls=tls)
                 self._gate.ports[self._tls_ports[name]] = name
+
+    @property
+    def _certificates(self) -> Certificates | None:
+        """The certificates of the server, for commands that talk to it over TLS."""
+        inside = self._setting.in_cluster
+        return inside.certificates if inside is not None else self._setting.tls
 
     async def start_companions(self) -> None:
         """Start the commands that run beside the instances."""
@@ -70,21 +79,47 @@ class Instances:
         """Start an instance."""
         path = self._directory / f"{name}.kubeconfig"
         port = next(port for port, process in self._gate.ports.items() if process == name)
-        write_private(path, kubeconfig(f"http://{_ADDRESS}:{port}"))
+        if self._setting.tls is not None and self._certificates is not None:
+            url = f"https://{_ADDRESS}:{self._tls_ports[name]}"
+            write_private(path, kubeconfig(url, ca=self._certificates.ca))
+        else:
+            write_private(path, kubeconfig(f"http://{_ADDRESS}:{port}"))
         self.note(name, "start", f"{name} starts")
         # A process that has not made a request yet is not ready.
         self._gate.activity.heard.discard(name)
-        launcher: tuple[str, ...] = ()
+        command, shown = self._commands[name], {}
         pod: dict[str, str] = {}
         inside = self._setting.in_cluster
+        self._starts += 1
         if inside is not None:
-            self._starts += 1
-            launcher = inside.launcher(self._directory / f"pod-{self._starts}")
+            shown[pod_files.SERVICE_ACCOUNT] = self._directory / f"pod-{self._starts}"
+            inside.write_files(shown[pod_files.SERVICE_ACCOUNT])
             pod = inside.environment(name, self._tls_ports[name])
-        process = await Process.start(name, self._commands[name], path, launcher=launcher, pod=pod)
+        if self._setting.webhooks is not None:
+            self.show_certificates()
+            if not command.mentions(CERTS):
+                # A place to show them at is made here, not in a copy of its parent: others use that all the time.
+                Path(DEFAULT_DIRECTORY).mkdir(parents=True, exist_ok=True)
+                shown[DEFAULT_DIRECTORY] = self._certs
+            command = command.with_text(CERTS, str(self._certs))
+        process = await Process.start(name, command, path, launcher=pod_files.launcher(shown), pod=pod)
         self._processes[name] = process
         ready = self._setting.ready if name in (PRIMARY, SECOND) else None
         self._readiness[name] = Readiness(ready, process)
+
+    @property
+    def _certs(self) -> Path:
+        return self._directory / "certs"
+
+    def show_certificates(self) -> None:
+        """Write the certificate of the webhook server to its files, as the state has it now."""
+        if self._setting.webhooks is not None:
+            self._setting.webhooks.write_files(self._server.state, self._certs)
+
+    def webhook_address(self, name: str) -> str | None:
+        """Return the URL of the webhook server of an instance; None where it has none, or is not started."""
+        process, webhooks = self._processes.get(name), self._setting.webhooks
+        return f"https://{_ADDRESS}:{process.ports.fill(webhooks.port)}" if process and webhooks else None
 
     def is_ready(self, name: str) -> bool:
         """Return whether the condition of ``--ready`` holds for an instance."""

@@ -14,7 +14,9 @@ from kontend.live.process.quiescence import Patience
 from kontend.live.process.ready import Ready
 from kontend.live.runs.in_cluster import InCluster
 from kontend.live.runs.outcome import Run
+from kontend.live.runs.webhooks import Webhooks
 from kontend.live.runs.workload import Workload
+from kontend.serve.credentials.tls import Certificates
 from kontend.serve.server import Server
 
 #: The names of the instances of a command: the one that is perturbed, and the one that takes over from it.
@@ -70,6 +72,10 @@ class Setting:
     companions: tuple[Command, ...] = ()
     #: The pod in which the command believes that it runs.
     in_cluster: InCluster | None = None
+    #: The webhook server of the command.
+    webhooks: Webhooks | None = None
+    #: The command talks to the server over TLS.
+    tls: Certificates | None = None
     #: Answers of pods to exec, logs and port-forward.
     pod_answers: tuple[PodAnswer, ...] = ()
     #: Watches the process when the run is over.

@@ -19,6 +19,7 @@ from kontend.live.runs.holds import Holds
 from kontend.live.runs.instances import Instances
 from kontend.live.runs.setting import PRIMARY, Setting
 from kontend.live.runs.user import User
+from kontend.live.runs.webhooks import SECRETS
 from kontend.serve.server import Server
 
 
@@ -31,7 +32,7 @@ class Stage:
         self.decisions = Decisions(plan.perturbations)
         self.pods = Pods(setting.pod_answers)
         self.gate = LiveGate(self.decisions, self, primary=PRIMARY, background=setting.background, pods=self.pods)
-        self.server = Server(setting.workload.state, gate=self.gate)
+        self.server = Server(setting.workload.state, gate=self.gate, services=self._webhook_address)
         self.gate.server = self.server
         self.user = User(self.server, self.gate, setting.workload.actions[: plan.actions], setting.refused)
         self.holds = Holds(self.gate, plan, setting.most_writes)
@@ -68,9 +69,16 @@ class Stage:
         self.user.act_until(number)
 
     def written(self, request: Request) -> None:
-        """Count a write of the primary instance: holds may end with it."""
+        """Count a write of the primary instance: holds may end with it. A mounted Secret may have changed."""
         if request.process == PRIMARY:
             self.holds.count_write()
+        if any(change.resource == SECRETS for change in request.changes):
+            self.instances.show_certificates()
+
+    def _webhook_address(self, service: str) -> str | None:
+        """Return where the webhooks of a Service are: whichever it is, the current instance serves them."""
+        del service
+        return self.instances.webhook_address(self.current)
 
     def delayed(self, release: Callable[[], None], *, hand_over: bool) -> None:
         """Note that a write of the primary instance waits: for another instance, or until this one is idle."""

@@ -19,6 +19,7 @@ from kontend.kube.meta.names import Key, kind_of
 from kontend.live.gate.call import UNJUDGED
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.setting import PRIMARY
+from kontend.live.runs.webhooks import without_webhooks
 from kontend.live.runs.workload import UserAction
 from kontend.live.workloads.candidates import Object, is_accepted
 
@@ -127,7 +128,8 @@ def _name_of(obj: Mapping[str, Any]) -> Object:
 def with_children(actions: Sequence[UserAction], run: Run) -> list[UserAction]:
     """Return steps with edits of children that the controller has made in a run of them, before the first deletion."""
     first = next((at for at, action in enumerate(actions) if action.verb == "delete"), len(actions))
-    edits = list(_edits(run, run.phases[first] if first < len(run.phases) else run.final))
+    state = run.phases[first] if first < len(run.phases) else run.final
+    edits = list(_edits(run, without_webhooks(state)))
     return [*actions[:first], *edits, *actions[first:]]
 
 

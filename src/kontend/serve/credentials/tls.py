@@ -11,6 +11,7 @@ import ipaddress
 import socket
 import ssl
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -56,13 +57,16 @@ class Certificates:
         return context
 
 
-def certificates(address: str, directory: Path | None = None) -> Certificates:
-    """Certificates for a server at ``address`` and on this machine: the ones in ``directory``, or new ones."""
+def certificates(address: str, directory: Path | None = None, *, names: Sequence[str] = ()) -> Certificates:
+    """Certificates for a server at ``address`` and on this machine: the ones in ``directory``, or new ones.
+
+    ``names`` are further ones that new certificates are for.
+    """
     if directory is not None and all((directory / name).exists() for name in _FILES):
         key = directory / _AUTHORITY_KEY
         ca, certificate, own_key = ((directory / name).read_bytes() for name in _FILES)
         return Certificates(ca, certificate, own_key, key.read_bytes() if key.exists() else b"")
-    made = _make(address)
+    made = _make([address, *names])
     if directory is not None:
         directory.mkdir(parents=True, exist_ok=True)
         contents = (made.ca, made.certificate, made.key, made.ca_key)
@@ -71,7 +75,7 @@ def certificates(address: str, directory: Path | None = None) -> Certificates:
     return made
 
 
-def _make(address: str) -> Certificates:
+def _make(addresses: Sequence[str]) -> Certificates:
     try:
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization
@@ -110,7 +114,7 @@ def _make(address: str) -> Certificates:
     )
     certificate = (
         builder("kontend", key)
-        .add_extension(x509.SubjectAlternativeName(_names(address)), critical=False)
+        .add_extension(x509.SubjectAlternativeName(_names(addresses)), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
@@ -124,11 +128,11 @@ def _make(address: str) -> Certificates:
     return Certificates(pem(ca), pem(certificate), private(key), private(ca_key))
 
 
-def _names(address: str) -> list[x509.GeneralName]:
+def _names(addresses: Sequence[str]) -> list[x509.GeneralName]:
     from cryptography import x509
 
     names: dict[str, x509.GeneralName] = {}
-    for text in ("localhost", "127.0.0.1", "::1", address, socket.gethostname()):
+    for text in ("localhost", "127.0.0.1", "::1", *addresses, socket.gethostname()):
         try:
             names[text] = x509.IPAddress(ipaddress.ip_address(text))
         except ValueError:
