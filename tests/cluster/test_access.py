@@ -52,6 +52,11 @@ def grant(cluster: Cluster, rules: list[dict[str, Any]], kind: str = "ClusterRol
     cluster.user = ANN
 
 
+def test_a_request_that_was_allowed_when_it_arrived_is_carried_out(cluster: Cluster) -> None:
+    request = ApiRequest("GET", "/api/v1/namespaces/default/pods", user=ANN)
+    assert [cluster.request(asked).code for asked in (request, replace(request, authorized=True))] == [403, 200]
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [

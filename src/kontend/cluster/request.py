@@ -43,6 +43,9 @@ class ApiRequest:
     accept: str = JSON
     user_agent: str = ""
     user: User = ADMIN
+    #: The shell has asked what the user may do. Like kube-apiserver, it asks once, when the request arrives: a request
+    #: that waits for a webhook or another write is carried out although a role was taken away meanwhile.
+    authorized: bool = False
 
     def first(self, name: str) -> str:
         """Return the first value of a query parameter, or nothing."""

@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -274,7 +275,9 @@ class Server:
         incoming = exchange.incoming
         user = self._authenticator.user_of(state, incoming.headers, exchange.connection.certificate, exchange.path)
         exchange.understand(user, impersonated(state, user, incoming))
-        rbac.check(state, exchange.request)
+        if state.settings.rbac:
+            rbac.check(state, exchange.request)
+            exchange.request = replace(exchange.request, authorized=True)
 
     def _serve_known(self, exchange: Exchange) -> None:
         """Answers the request of a known user, unless the gate holds it back."""
