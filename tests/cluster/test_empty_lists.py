@@ -43,7 +43,7 @@ def required_lists(schema: Schema) -> Iterator[Steps]:
         if child.items is None:
             yield from ((name, *rest) for rest in required_lists(child))
             continue
-        if not child.omit_empty:
+        if not child.go_field.omit_empty:
             yield (name,)
         yield from ((name, 0, *rest) for rest in required_lists(child.items))
 

@@ -113,16 +113,16 @@ def test_a_type_that_contains_itself_is_a_cycle() -> None:
     props = type_schema("apiextensions/v1.JSONSchemaProps")
     below = props.properties["not"]
     assert below.properties is props.properties
-    assert below.pointer
-    assert not props.pointer
+    assert below.go_field.pointer
+    assert not props.go_field.pointer
 
 
 def test_fields_of_embedded_structs_know_where_they_come_from() -> None:
     volume = type_schema("core/v1.Volume").properties
-    assert volume["name"].inlined == ()
-    assert volume["configMap"].inlined == (("VolumeSource", 2),)
-    assert volume["configMap"].number == 19
-    assert type_schema("core/v1.Pod").properties["kind"].inlined == (("TypeMeta", 0),)
+    assert volume["name"].go_field.inlined == ()
+    assert volume["configMap"].go_field.inlined == (("VolumeSource", 2),)
+    assert volume["configMap"].go_field.number == 19
+    assert type_schema("core/v1.Pod").properties["kind"].go_field.inlined == (("TypeMeta", 0),)
 
 
 def test_names_are_those_that_go_prints() -> None:

@@ -44,11 +44,11 @@ def struct_bytes(value: dict[str, Any], properties: dict[str, Schema], depth: in
     out: list[tuple[int, bytes]] = []
     embedded: dict[int, dict[str, Schema]] = {}
     for name, schema in properties.items():
-        if len(schema.inlined) > depth:
-            if schema.inlined[depth][1]:
-                embedded.setdefault(schema.inlined[depth][1], {})[name] = schema
+        if len(schema.go_field.inlined) > depth:
+            if schema.go_field.inlined[depth][1]:
+                embedded.setdefault(schema.go_field.inlined[depth][1], {})[name] = schema
         elif value.get(name) is not None:
-            out.append((schema.number, field_bytes(schema.number, value[name], schema)))
+            out.append((schema.go_field.number, field_bytes(schema.go_field.number, value[name], schema)))
     for field, inner in embedded.items():
         out.append((field, delimited(field, struct_bytes(value, inner, depth + 1))))
     return b"".join(content for _, content in sorted(out, key=lambda pair: pair[0]))

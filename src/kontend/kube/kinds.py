@@ -21,7 +21,7 @@ from typing import Any, Final
 import orjson
 
 from kontend.kube.encoding import decode
-from kontend.kube.schema.tree import Schema
+from kontend.kube.schema.tree import GoField, Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +203,15 @@ def _fill(
             continue
         go_type, number, *words = text.split(" ")
         schema = _of_type(go_type.removeprefix("*"), package).replace(
-            pointer=go_type[0] == "*",
-            omit_empty="o" in words,
-            omit_zero="z" in words,
-            number=int(number),
-            inlined=inlined,
+            go_field=GoField(
+                pointer=go_type[0] == "*",
+                omit_empty="o" in words,
+                omit_zero="z" in words,
+                inlined=inlined,
+                number=int(number),
+            )
         )
-        required = not schema.omit_empty and not schema.pointer
+        required = not schema.go_field.omit_empty and not schema.go_field.pointer
         if required and schema.type in _ZERO and schema.format not in ("byte", "date-time"):
             schema.default = _ZERO[schema.type]
         _mark(schema, words)

@@ -7,7 +7,7 @@ import pytest
 from kontend.kube.apply.field_set import FieldSet
 from kontend.kube.apply.managed_fields import ManagedFields, decode, encode
 from kontend.kube.apply.server_side import track_update
-from kontend.kube.schema.tree import MISSING, Schema
+from kontend.kube.schema.tree import MISSING, GoField, Schema
 
 STRING, INTEGER = Schema("string"), Schema("integer")
 SPEC = Schema(
@@ -218,7 +218,7 @@ def test_structs_that_a_built_in_kind_always_has_are_not_owned_by_its_creator() 
                 "object",
                 go_type="ThingSpec",
                 properties={
-                    "items": Schema("array", items=STRING, list_type="set", omit_empty=False),
+                    "items": Schema("array", items=STRING, list_type="set", go_field=GoField(omit_empty=False)),
                     "more": Schema("array", items=STRING, list_type="set"),
                 },
             )

@@ -9,7 +9,7 @@ from kontend.kube.apply.field_set import FieldSet
 from kontend.kube.apply.field_type import ATOMIC, DEDUCED, FieldType, type_of
 from kontend.kube.apply.merge import merge, remove
 from kontend.kube.apply.typed_value import Violations, applied_fields, footprint, settle, validate, with_named_fields
-from kontend.kube.schema.tree import ANYTHING, Schema
+from kontend.kube.schema.tree import ANYTHING, GoField, Schema
 
 STRING, INTEGER = Schema("string"), Schema("integer")
 PORT = Schema("object", properties={"port": INTEGER, "protocol": Schema("string", default="TCP"), "name": STRING})
@@ -281,8 +281,10 @@ def test_built_in_data_with_its_own_form_is_owned_as_the_server_owns_it() -> Non
         properties={
             "raw": Schema(go_type="RawExtension", preserve_unknown=True),
             "amount": Schema(go_type="Quantity", int_or_string=True),
-            "spec": Schema("object", go_type="ThingSpec", properties={"n": Schema("integer", omit_empty=False)}),
-            "pointer": Schema("object", go_type="Other", properties={"n": INTEGER}, pointer=True),
+            "spec": Schema(
+                "object", go_type="ThingSpec", properties={"n": Schema("integer", go_field=GoField(omit_empty=False))}
+            ),
+            "pointer": Schema("object", go_type="Other", properties={"n": INTEGER}, go_field=GoField(pointer=True)),
         },
     )
     kind = type_of(root)

@@ -225,14 +225,14 @@ def _empty(schema: Schema) -> dict[str, Any]:
     """Return Go's zero value of a built-in struct as JSON: nested structs, and fields that are never omitted."""
     out: dict[str, Any] = {}
     for name, child in schema.properties.items():
-        if child.omit_zero:
+        if child.go_field.omit_zero:
             continue
-        if child.type == "object" and child.properties and not child.pointer:
+        if child.type == "object" and child.properties and not child.go_field.pointer:
             out[name] = _empty(child)
-        elif child.go_type in _NULL_TIMES and not child.pointer:
+        elif child.go_type in _NULL_TIMES and not child.go_field.pointer:
             out[name] = None  # a struct to Go, and so never left out
-        elif not child.omit_empty:
-            out[name] = None if child.pointer else _ZERO.get(child.type)
+        elif not child.go_field.omit_empty:
+            out[name] = None if child.go_field.pointer else _ZERO.get(child.type)
     return out
 
 

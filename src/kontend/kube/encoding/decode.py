@@ -66,13 +66,13 @@ class _Field(Step):
     __slots__ = ("decoder", "keep", "plain")
 
     def __init__(self, name: str, owner: str, schema: Schema) -> None:
-        super().__init__(name, (*(embedded for embedded, _ in schema.inlined), name), owner)
+        super().__init__(name, (*(embedded for embedded, _ in schema.go_field.inlined), name), owner)
         self.decoder = decoder_of(schema)
         #: Values of exactly this type need no decoding.
         self.plain = {"string": str, "boolean": bool}.get(schema.type) if not has_own_form(schema) else None
         #: Empty values are written too. A struct always is: only omitzero can leave one out.
-        self.keep = schema.pointer or not (schema.omit_empty and _can_be_empty(schema))
-        if schema.omit_zero:
+        self.keep = schema.go_field.pointer or not (schema.go_field.omit_empty and _can_be_empty(schema))
+        if schema.go_field.omit_zero:
             self.keep = False
 
 
@@ -103,13 +103,13 @@ class StructDecoder:
         always: list[tuple[str, Any, StructDecoder | None]] = []
         for name, child in self.schema.properties.items():
             field = fields[name] = _Field(name, self.schema.go_type, child)
-            if child.omit_zero or (child.pointer and child.omit_empty):
+            if child.go_field.omit_zero or (child.go_field.pointer and child.go_field.omit_empty):
                 continue
-            if child.pointer:
+            if child.go_field.pointer:
                 always.append((name, None, None))
             elif isinstance(field.decoder, StructDecoder):
                 always.append((name, None, field.decoder))
-            elif not (child.omit_empty and _can_be_empty(child)):
+            elif not (child.go_field.omit_empty and _can_be_empty(child)):
                 always.append((name, _zero(child), None))
         self.always, self.fields = always, fields
         return fields

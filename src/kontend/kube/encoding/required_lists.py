@@ -30,7 +30,7 @@ def required_lists(schema: Schema) -> RequiredLists:
     """
     names, below = [], []
     for name, child in schema.properties.items():
-        if child.type == "array" and not child.omit_empty and not child.pointer:
+        if child.type == "array" and not child.go_field.omit_empty and not child.go_field.pointer:
             names.append(name)
         inner = required_lists(child.items or child)
         if inner.names or inner.below:

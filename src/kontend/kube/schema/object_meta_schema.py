@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from kontend.kube.schema.tree import Schema
+from kontend.kube.schema.tree import GoField, Schema
+
+_POINTER: Final = GoField(pointer=True)
 
 
 def _string(go_type: str = "string", *, omit_empty: bool = True) -> Schema:
-    return Schema("string", go_type=go_type, omit_empty=omit_empty)
+    return Schema("string", go_type=go_type, go_field=GoField(omit_empty=omit_empty))
 
 
 def _time(*, pointer: bool = False) -> Schema:
-    return Schema("string", format="date-time", go_type="Time", pointer=pointer, nullable=True)
+    return Schema("string", format="date-time", go_type="Time", go_field=GoField(pointer=pointer), nullable=True)
 
 
 OWNER_REFERENCE: Final = Schema(
@@ -27,9 +29,9 @@ OWNER_REFERENCE: Final = Schema(
         "kind": _string(omit_empty=False),
         "name": _string(omit_empty=False),
         # The key of the list: one that is left out counts as empty.
-        "uid": Schema("string", go_type="UID", omit_empty=False, default=""),
-        "controller": Schema("boolean", go_type="bool", pointer=True),
-        "blockOwnerDeletion": Schema("boolean", go_type="bool", pointer=True),
+        "uid": Schema("string", go_type="UID", go_field=GoField(omit_empty=False), default=""),
+        "controller": Schema("boolean", go_type="bool", go_field=_POINTER),
+        "blockOwnerDeletion": Schema("boolean", go_type="bool", go_field=_POINTER),
     },
 )
 
@@ -42,7 +44,7 @@ MANAGED_FIELDS_ENTRY: Final = Schema(
         "apiVersion": _string(),
         "time": _time(pointer=True),
         "fieldsType": _string(),
-        "fieldsV1": Schema("object", go_type="FieldsV1", pointer=True, preserve_unknown=True),
+        "fieldsV1": Schema("object", go_type="FieldsV1", go_field=_POINTER, preserve_unknown=True),
         "subresource": _string(),
     },
 )
@@ -60,7 +62,7 @@ OBJECT_META: Final = Schema(
         "generation": Schema("integer", format="int64", go_type="int64"),
         "creationTimestamp": _time(),
         "deletionTimestamp": _time(pointer=True),
-        "deletionGracePeriodSeconds": Schema("integer", format="int64", go_type="int64", pointer=True),
+        "deletionGracePeriodSeconds": Schema("integer", format="int64", go_type="int64", go_field=_POINTER),
         "labels": Schema("object", additional=_string()),
         "annotations": Schema("object", additional=_string()),
         "ownerReferences": Schema(

@@ -8,7 +8,7 @@ A schema is never changed after it was built.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 #: The fields of every object: never pruned or defaulted with the schema of a kind.
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
@@ -29,6 +29,21 @@ MISSING: Final = _Missing()
 ListType = Literal["atomic", "set", "map"]
 
 
+class GoField(NamedTuple):
+    """The place of a value in its Go struct: the rules by which JSON and protobuf leave it out or write it."""
+
+    pointer: bool = False
+    omit_empty: bool = True
+    omit_zero: bool = False
+    #: The embedded structs that the field sits in, outermost first, with their protobuf numbers.
+    inlined: tuple[tuple[str, int], ...] = ()
+    #: The protobuf field number.
+    number: int = 0
+
+
+_DEFAULT_FIELD: Final = GoField()
+
+
 class Schema:
     """One node: a scalar, a list, a map or an object with named fields.
 
@@ -44,21 +59,17 @@ class Schema:
         "embedded",
         "field_type",
         "format",
+        "go_field",
         "go_name",
         "go_type",
-        "inlined",
         "int_or_string",
         "items",
         "list_type",
         "map_keys",
         "node",
         "nullable",
-        "number",
-        "omit_empty",
-        "omit_zero",
         "patch_merge_key",
         "patch_strategy",
-        "pointer",
         "preserve_unknown",
         "properties",
         "type",
@@ -83,11 +94,7 @@ class Schema:
         embedded: bool = False,
         go_type: str = "",
         go_name: str = "",
-        pointer: bool = False,
-        omit_empty: bool = True,
-        omit_zero: bool = False,
-        inlined: tuple[tuple[str, int], ...] = (),
-        number: int = 0,
+        go_field: GoField = _DEFAULT_FIELD,
         patch_strategy: str = "",
         patch_merge_key: str = "",
         node: Mapping[str, Any] | None = None,
@@ -111,23 +118,21 @@ class Schema:
         self.go_type = go_type
         #: Built-in kinds: the same type as Go prints it in errors (``v1.DeploymentSpec``, ``[]v1.Container``).
         self.go_name = go_name
-        self.pointer = pointer
-        self.omit_empty = omit_empty
-        self.omit_zero = omit_zero
-        #: Built-in kinds: the embedded Go structs this field sits in, outermost first, with their protobuf numbers.
-        self.inlined = inlined
-        #: Built-in kinds: the protobuf field number.
-        self.number = number
+        #: Built-in kinds: the field of a struct whose value this is.
+        self.go_field = go_field
         #: Built-in kinds: ``merge``, ``replace``, ``retainKeys`` or ``merge,retainKeys``, for strategic merge patch.
         self.patch_strategy = patch_strategy
         self.patch_merge_key = patch_merge_key
         #: Custom resources: the OpenAPI node this was made from, for validation.
         self.node = node
-        #: Room for a compiled validator of this node; made on demand by the module that validates.
+        # What others compile from a node is kept in it. Weak dictionaries of the modules that compile were rejected:
+        # what is compiled refers to the node, so such a dictionary never lets go of the schemas of a CRD that is
+        # updated again and again. The types are known to those modules, which are above this one.
+        #: The rules of `kube.openapi.validation`.
         self.validator: Any = None
-        #: The same for decoding; copies of a struct's schema share it.
+        #: The decoder of `kube.encoding.decode`; copies of a struct's schema share it.
         self.decoder: Any = None
-        #: Room for how ownership of fields sees this node as the root of an object; made on demand.
+        #: The type of `kube.apply.field_type`, for a node that is the root of an object.
         self.field_type: Any = None
 
     def replace(self, **changes: Any) -> Schema:

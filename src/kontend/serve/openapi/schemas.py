@@ -153,7 +153,9 @@ def builtin_components() -> Mapping[str, Json]:
 
 def _struct(type_name: str, schema: Schema) -> Json:
     described: Json = {"type": "object"}
-    written = {name for name, child in schema.properties.items() if not (child.omit_empty or child.omit_zero)}
+    written = {
+        name for name, child in schema.properties.items() if not (child.go_field.omit_empty or child.go_field.omit_zero)
+    }
     required = written - _OPTIONAL.get(type_name, set()) | _REQUIRED.get(type_name, set())
     if required:
         described["required"] = sorted(required)
@@ -167,7 +169,7 @@ def _field(schema: Schema) -> Json:
     described = _value(schema)
     if "$ref" in described:
         reference = described.pop("$ref")
-        if not schema.pointer and _is_struct(schema):
+        if not schema.go_field.pointer and _is_struct(schema):
             described["default"] = {}
         described["allOf"] = [{"$ref": reference}]
     elif schema.default is not MISSING:

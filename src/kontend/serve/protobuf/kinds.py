@@ -49,10 +49,10 @@ def _fill(message: Message, *, properties: dict[str, Schema], depth: int) -> Non
     """Add the fields; those of embedded structs, which lie deeper, become messages that read into the same object."""
     embedded: dict[tuple[str, int], dict[str, Schema]] = {}
     for name, schema in properties.items():
-        if len(schema.inlined) > depth:
-            embedded.setdefault(schema.inlined[depth], {})[name] = schema
+        if len(schema.go_field.inlined) > depth:
+            embedded.setdefault(schema.go_field.inlined[depth], {})[name] = schema
         else:
-            message.add(schema.number, _go_name(name), _readers(name, schema))
+            message.add(schema.go_field.number, _go_name(name), _readers(name, schema))
     for (go_type, field_number), inner in embedded.items():
         if field_number:  # else TypeMeta, which travels in the envelope
             part = Message(go_type, partial(_fill, properties=inner, depth=depth + 1))
