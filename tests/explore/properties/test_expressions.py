@@ -86,3 +86,17 @@ def test_an_expression_that_cannot_be_compiled_is_refused_with_its_place(source:
     with pytest.raises(BadScenario) as refusal:
         property_of({"always": source, "kind": kind} if kind else {"always": source}, "here")
     assert str(refusal.value).startswith(f"here: {source}: ")
+
+
+def test_an_expression_that_uses_before_is_about_a_write() -> None:
+    shrinks = property_of({"never": f'before["{KIND}"].size() > objects["{KIND}"].size()'}, "here")
+    two, one = (Cluster(crds=[CRD], objects=objects) for objects in ((SMALL, LARGE), (SMALL,)))
+    assert shrinks.arity == 2
+    assert shrinks.question(two, one)
+    assert not shrinks.question(one, two)
+    assert shrinks.has_answer is None
+
+
+def test_only_what_is_judged_at_writes_knows_what_was_before() -> None:
+    with pytest.raises(BadScenario, match="eventually is about a state; only always and never know what was before"):
+        property_of({"eventually": f'before["{KIND}"].size() == 0'}, "here")

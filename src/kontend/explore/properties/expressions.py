@@ -4,7 +4,8 @@
     - {never: "object.status.size > object.spec.size", kind: Widget.example.com/v1}
 
 An expression is about ``objects`` (by kind), or, with a ``kind``, about each ``object`` of that kind. An expression
-without a value, because a field is missing, is false.
+without a value, because a field is missing, is false. One that uses ``before`` (by kind, like ``objects``) is about one
+write, for ``always`` and ``never``: ``before`` are the objects before it, ``objects`` those after it.
 """
 
 from __future__ import annotations
@@ -40,15 +41,21 @@ def property_of(document: Any, where: str, kinds: tuple[str, ...] = ()) -> Prope
         raise BadScenario(f"{where}: expected always, never, eventually or sometimes, with name and kind")
     mode, source, kind = modes[0], str(document[modes[0]]), document.get("kind")
     try:
-        expression = compile_dynamic(source, ("object",) if kind else ("objects",))
+        expression = compile_dynamic(source, ("object",) if kind else ("objects", "before"))
     except (CompileError, ProgramError) as error:
         raise BadScenario(f"{where}: {source}: {error}") from error
+    is_of_write = "before" in expression.used
+    if is_of_write and mode not in ("always", "never"):
+        raise BadScenario(f"{where}: {source}: {mode} is about a state; only always and never know what was before")
     every = tuple(dict.fromkeys([*kinds, *_KINDS.findall(source)]))
 
-    def values(cluster: Cluster) -> Iterator[object]:
+    def by_kind(cluster: Cluster) -> dict[str, list[dict[str, Any]]]:
+        return {kind: _listed(cluster, kind) for kind in every}
+
+    def values(cluster: Cluster, before: Cluster | None = None) -> Iterator[object]:
         """Evaluate it; None where there is no value."""
         about: list[dict[str, Any]] = (
-            [{"objects": {kind: _listed(cluster, kind) for kind in every}}]
+            [{"objects": by_kind(cluster), "before": None if before is None else by_kind(before)}]
             if kind is None
             else [{"object": obj} for obj in _listed(cluster, str(kind))]
         )
@@ -61,6 +68,9 @@ def property_of(document: Any, where: str, kinds: tuple[str, ...] = ()) -> Prope
     def question(cluster: Cluster) -> bool:
         answers = (value is True for value in values(cluster))
         return any(answers) if kind is None or mode in ("never", "sometimes") else all(answers)
+
+    def question_of_write(before: Cluster, after: Cluster) -> bool:
+        return any(value is True for value in values(after, before))
 
     def has_answer(cluster: Cluster) -> bool:
         return any(value is not None for value in values(cluster))
@@ -75,9 +85,11 @@ def property_of(document: Any, where: str, kinds: tuple[str, ...] = ()) -> Prope
         unknown = unknown_field(expression.tree, None if kind is None else str(kind), schema_of)
         return f"{where}: {unknown}" if unknown else ""
 
-    question.__doc__ = source  # it is all of the code that there is to read
-    made = _MODES[mode](question, name=str(document.get("name") or source))
-    return replace(made, mistake=mistake, has_answer=has_answer)
+    asked = question_of_write if is_of_write else question
+    asked.__doc__ = source  # it is all of the code that there is to read
+    made = _MODES[mode](asked, name=str(document.get("name") or source))
+    # Only a state can be searched for a value: a write is never asked twice.
+    return replace(made, mistake=mistake, has_answer=None if is_of_write else has_answer)
 
 
 def _listed(cluster: Cluster, kind: str) -> list[dict[str, Any]]:
