@@ -154,6 +154,27 @@ def test_a_reconcile_that_stopped_between_two_writes_is_named_with_the_write_tha
     assert len(violation.culprits) == 2
 
 
+class Validates(Steps):
+    """Raises an error of its own before it records the count."""
+
+    name = "steps"
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Count, and find that the size is wrong."""
+        size = (await api.live.get(self.kind, request))["spec"]["size"]
+        config = await api.live.get("ConfigMap/v1", "default/m")
+        config["data"]["count"] = "1" if config["data"]["count"] == "0" else "0"
+        await api.update(config)
+        raise ValueError(f"{size} is a wrong size")
+
+
+def test_an_error_after_a_write_that_succeeded_is_not_that_of_the_write() -> None:
+    counted = {**CONFIG, "data": {"count": "0"}}
+    violation = _explained(_of(Validates(), objects=(SIZED, counted), properties=[always(grows)]), "grows")
+    assert "had changed data.count of ConfigMap default/m" in violation.sentence
+    assert "and then raised ValueError after step " in violation.sentence
+
+
 class Drops(Controller):
     """Drops the error of its first patch."""
 

@@ -235,7 +235,11 @@ def _stopped(taken: Taken) -> str:
     assert failure is not None
     if taken.step.action == "lose":
         return f"stopped, because the response was lost (step {taken.number})"
-    outcome = FAILED.get(taken.step.action) or f"failed: {failure.type}"
+    outcome = FAILED.get(taken.step.action)
+    if outcome is None and taken.parts[-1].transition.answer.refusal is None:
+        # The call was carried out: the failure comes from the code after it, such as a validation.
+        return f"raised {failure.type} after step {taken.number}"
+    outcome = outcome or f"failed: {failure.type}"
     return f"stopped in step {taken.number}" + (f", where {call_text(call)} {outcome}" if call is not None else "")
 
 
