@@ -165,3 +165,17 @@ def test_controllers_make_a_deployment_run_and_an_owner_take_its_children_along(
             gone = (event["object"]["metadata"]["name"] for event in events if event["type"] == "DELETED")
             assert next(gone) != next(gone)
         assert client.get(pods).json["items"] == []
+
+
+def test_a_server_starts_without_what_few_requests_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests start servers hundreds of times, and most of the time of a start are imports."""
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    with process() as server:
+        server.popen.terminate()
+        _, imported = server.popen.communicate(timeout=20)
+    modules = {line.rpartition("|")[2].strip() for line in imported.splitlines()}
+    assert "kontend.serve.server" in modules
+    assert not modules & {
+        "yaml", "kontend.kube.cel.checker", "kontend.kube.crd.definition", "kontend.report.document",
+        "importlib.metadata", "kontend.kube.builtin.strategies.devices", "kontend.cluster.admission.webhooks",
+    }  # fmt: skip

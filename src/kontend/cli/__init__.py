@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Final, NamedTuple
 
 from kontend.cli.command import ExitCode, UsageError, visible, write
@@ -118,6 +118,8 @@ def _unknown(name: str) -> str:
 
 
 def _version() -> str:
+    from importlib import metadata  # it needs the parser of e-mails, and thirty modules more
+
     try:
         return metadata.version("kontend")
     except metadata.PackageNotFoundError:

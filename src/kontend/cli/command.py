@@ -18,7 +18,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final, NoReturn, TextIO
 
-from kontend.report.text import WIDTH
+from kontend.report import WIDTH
 from kontend.safe_files import write_whole
 
 #: Control characters except tab and line feed, and those that change the direction of writing.

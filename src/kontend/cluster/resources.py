@@ -63,12 +63,16 @@ class Resource:
     list_kind: str
     namespaced: bool
     verbs: tuple[str, ...]
-    strategy: Strategy
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: Mapping[str, SubresourceInfo] = field(default_factory=dict)
     storage_version_hash: str = ""
     custom: CustomDefinition | None = None
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """What the registry does on writes."""
+        return strategy_for(self.group, self.kind) if self.custom is None else CustomStrategy(self.custom)
 
     @cached_property
     def conversion(self) -> Conversion | None:
@@ -223,7 +227,7 @@ class Resource:
 @cache
 def body_of(group: str, version: str, kind: str) -> Resource:
     """Return a kind that is only the body of requests, such as Eviction: it can be decoded, and is served nowhere."""
-    return Resource(group, version, kind, "", "", "", True, (), strategy_for(group, kind))
+    return Resource(group, version, kind, "", "", "", True, ())
 
 
 def _has_default(schema: Schema) -> bool:
@@ -326,7 +330,6 @@ def builtin_resources() -> tuple[Resource, ...]:
             list_kind=info.list_kind,
             namespaced=info.namespaced,
             verbs=info.verbs,
-            strategy=strategy_for(info.group, info.kind),
             short_names=info.short_names,
             categories=info.categories,
             subresources=info.subresources,
@@ -376,7 +379,6 @@ def custom_resources(definition: Mapping[str, Any]) -> list[Resource]:
                 list_kind=names.get("listKind") or names["kind"] + "List",
                 namespaced=spec["scope"] == "Namespaced",
                 verbs=_CUSTOM_VERBS,
-                strategy=CustomStrategy(custom),
                 short_names=tuple(names.get("shortNames") or ()),
                 categories=tuple(names.get("categories") or ()),
                 subresources=subresources,

@@ -9,9 +9,10 @@ from typing import Literal, NamedTuple
 
 from kontend.cluster.state import State
 from kontend.explore.model.step import Step
+from kontend.report import WIDTH
 from kontend.report.document import Document
 from kontend.report.grouping import grouped
-from kontend.report.text import WIDTH, render
+from kontend.report.text import render
 from kontend.runtime.source_location import SourceLocation
 
 

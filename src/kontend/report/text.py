@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from kontend.report import WIDTH
 from kontend.report.document import CallRecord, Difference, Document, Explanation, FieldChange, Read, Step, Write
 from kontend.report.elements import compact, joined, joined_differences, list_of, without_key
 from kontend.report.inspection import overlaps
@@ -16,8 +17,6 @@ _Field = tuple[str, str]
 _FIELDS: Final = 6
 _DIFFERENCES: Final = 12
 _LONGEST: Final = 60
-#: The width of text where nothing is known about the terminal.
-WIDTH: Final = 110
 
 
 def render(document: Document, *, verbose: bool = False, width: int = WIDTH) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import walk_packages
+
 import pytest
 
-from kontend.kube.builtin import STRATEGIES, strategy_for
+from kontend.kube.builtin import strategies, strategy_for
 
 CREATE_ON_UPDATE = {
     "RuntimeClass", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Lease", "LeaseCandidate", "LimitRange",
@@ -23,6 +26,15 @@ RETURNED = {
 }  # fmt: skip
 
 
+def test_each_strategy_is_found_by_the_group_of_its_kind() -> None:
+    """The modules of a group are imported when they are needed, so a module that is not listed would never be."""
+    package = import_module("kontend.kube.builtin.strategies")
+    modules = [import_module(found.name) for found in walk_packages(package.__path__, package.__name__ + ".")]
+    written = {key: strategy for module in modules for key, strategy in getattr(module, "STRATEGIES", {}).items()}
+
+    assert strategies() == written
+
+
 def test_a_kind_that_nobody_knows_has_the_default_strategy() -> None:
     strategy = strategy_for("example.com", "Widget")
 
@@ -31,19 +43,19 @@ def test_a_kind_that_nobody_knows_has_the_default_strategy() -> None:
 
 
 def test_a_put_creates_objects_of_a_few_kinds_only() -> None:
-    assert {kind for (_, kind), strategy in STRATEGIES.items() if strategy.allow_create_on_update} == CREATE_ON_UPDATE
+    assert {kind for (_, kind), strategy in strategies().items() if strategy.allow_create_on_update} == CREATE_ON_UPDATE
 
 
 def test_some_kinds_insist_on_a_resource_version() -> None:
-    assert {kind for (_, kind), strategy in STRATEGIES.items() if not strategy.allow_unconditional_update} == LOCKED
+    assert {kind for (_, kind), strategy in strategies().items() if not strategy.allow_unconditional_update} == LOCKED
 
 
 def test_the_deletion_of_some_kinds_answers_with_the_object() -> None:
-    assert {kind for (_, kind), strategy in STRATEGIES.items() if strategy.returns_deleted_object} == RETURNED
+    assert {kind for (_, kind), strategy in strategies().items() if strategy.returns_deleted_object} == RETURNED
 
 
 def test_jobs_and_replication_controllers_leave_their_pods_behind_by_default() -> None:
-    assert {kind for (_, kind), strategy in STRATEGIES.items() if strategy.default_deletion == "orphan"} == {
+    assert {kind for (_, kind), strategy in strategies().items() if strategy.default_deletion == "orphan"} == {
         "Job",
         "ReplicationController",
     }

@@ -7,6 +7,8 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,6 +45,17 @@ def test_work_that_never_ends_is_interrupted(budget: LoopBudget) -> None:
     for _ in range(3):
         with pytest.raises(OverBudget):
             budget.spend(forever)
+
+
+def test_an_import_is_not_interrupted(budget: LoopBudget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would leave its locks behind."""
+    source = "import time\nend = time.thread_time() + 0.05\nwhile time.thread_time() < end:\n    pass\n"
+    (tmp_path / "slow_to_import.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    module = budget.spend(import_module, "slow_to_import")
+
+    assert module.end
 
 
 def test_handlers_of_exceptions_do_not_stop_the_interruption(budget: LoopBudget) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from kontend.cluster.admission import plugins, policies, webhooks
+from kontend.cluster.admission import plugins
+from kontend.cluster.admission.configurations import MUTATING_WEBHOOKS, POLICY_BINDINGS, VALIDATING_WEBHOOKS
 from kontend.cluster.admission.operation import Operation, options_of
-from kontend.cluster.admission.webhooks import Reinvocation
 from kontend.cluster.hooks import Denied, Hook, Review
 from kontend.cluster.request import Target
 from kontend.cluster.state import State
@@ -35,9 +35,11 @@ def admit(
     _plugins(state, target, obj, old)
     if state.hooks.mutating:
         _call(state.hooks.mutating, target, obj, old, changing=True)
-    if target.answers is not None and _has_any(state, webhooks.MUTATING):
+    if target.answers is not None and _has_any(state, MUTATING_WEBHOOKS):
+        from kontend.cluster.admission import webhooks
+
         operation = _operation(state, target, obj, old, managed)
-        reinvocation = Reinvocation(set(), set())
+        reinvocation = webhooks.Reinvocation(set(), set())
         webhooks.mutate(operation, reinvocation, second=False)
         if reinvocation.changed:
             # What was changed late may matter to those that came early.
@@ -62,7 +64,9 @@ def validate(
         _call(state.hooks.validating, target, obj, old, changing=False)
     if target.answers is None:
         return
-    if _has_any(state, webhooks.VALIDATING) or _has_any(state, policies.BINDINGS):
+    if _has_any(state, VALIDATING_WEBHOOKS) or _has_any(state, POLICY_BINDINGS):
+        from kontend.cluster.admission import policies, webhooks
+
         operation = _operation(state, target, obj, old, managed)
         policies.validate(operation)
         webhooks.validate(operation)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from kontend.cluster.admission.conditions import ConditionError, conditions_hold
+from kontend.cluster.admission.configurations import POLICIES, POLICY_BINDINGS
 from kontend.cluster.admission.matching import matched_resource
 from kontend.cluster.admission.operation import Operation
 from kontend.cluster.admission.params import MissingParams, params_of
@@ -20,9 +21,6 @@ from kontend.kube.cel.issues import CompileError, ProgramError
 from kontend.kube.cel.values import EvalError
 from kontend.kube.errors import ApiError, forbidden
 
-_GROUP: Final = "admissionregistration.k8s.io"
-POLICIES: Final = f"validatingadmissionpolicies.{_GROUP}"
-BINDINGS: Final = f"validatingadmissionpolicybindings.{_GROUP}"
 _NAMES: Final = (*NAMES, "params", "variables")
 #: HTTP codes of the reasons that a validation may give.
 _CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
@@ -95,7 +93,7 @@ def validate(operation: Operation) -> None:
     state = operation.state
     policies = _all_policies(state.objects(POLICIES))
     denied: ApiError | None = None
-    for binding_name, binding in _all_bindings(state.objects(BINDINGS)):
+    for binding_name, binding in _all_bindings(state.objects(POLICY_BINDINGS)):
         policy = policies.get(str(binding.get("policyName")))
         if policy is None:
             continue

@@ -14,6 +14,7 @@ from typing import Any, Final
 import orjson
 
 from kontend.cluster.admission.conditions import ConditionError, conditions_hold
+from kontend.cluster.admission.configurations import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from kontend.cluster.admission.matching import matched_resource
 from kontend.cluster.admission.operation import Operation
 from kontend.cluster.admission.variables import admission_request, values
@@ -29,8 +30,6 @@ from kontend.kube.field_errors import go_quote
 from kontend.kube.meta.names import api_version, kind_of
 from kontend.kube.patches.json_patch import apply_json_patch, parse_json_patch
 
-MUTATING: Final = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
-VALIDATING: Final = "validatingwebhookconfigurations.admissionregistration.k8s.io"
 _REVIEW: Final = "admission.k8s.io/v1, Kind=AdmissionReview"
 
 
@@ -75,7 +74,7 @@ class Reinvocation:
 
 def mutate(operation: Operation, reinvocation: Reinvocation, *, second: bool) -> None:
     """Asks the mutating webhooks, in the order of their configurations; changes the object of ``operation``."""
-    objects = operation.state.objects(MUTATING)
+    objects = operation.state.objects(MUTATING_WEBHOOKS)
     if not len(objects):
         return
     for webhook in _configured(objects):
@@ -99,7 +98,7 @@ def mutate(operation: Operation, reinvocation: Reinvocation, *, second: bool) ->
 
 def validate(operation: Operation) -> None:
     """Asks all validating webhooks; the first that refuses, in the order of their configurations, decides."""
-    objects = operation.state.objects(VALIDATING)
+    objects = operation.state.objects(VALIDATING_WEBHOOKS)
     if not len(objects):
         return
     asked: list[tuple[Webhook, WebhookCall]] = []

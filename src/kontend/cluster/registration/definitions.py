@@ -17,7 +17,6 @@ from kontend.cluster.state import Change, State
 from kontend.cluster.storage import encoded
 from kontend.cluster.times import rfc3339
 from kontend.cluster.verbs.delete import CLEANUP, DEFINITIONS, delete
-from kontend.kube.crd.definition import crd_status
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import ApiError
 from kontend.kube.meta.names import GroupVersionKind, Key
@@ -78,6 +77,8 @@ def _resources_of(definition: dict[str, Any]) -> list[Resource]:
 
 def _settle(state: State, change: Change) -> State:
     """Accept the names of a definition and mark it for cleanup when it is being deleted."""
+    from kontend.kube.crd.definition import crd_status  # brings CEL, which servers without definitions do not need
+
     version = state.find(DEFINITIONS, change.key)
     if version is None:
         return state

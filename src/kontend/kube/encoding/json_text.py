@@ -22,6 +22,12 @@ __all__ = ["InvalidObject", "MalformedJSON", "MalformedYAML", "canonical", "pars
 
 _LONG_INTEGER: Final = re.compile(rb"[0-9]{19}")
 _KEY_END: Final = re.compile(rb'"[ \t\r\n]*:')
+#: Escapes other than of quotes, backslashes and line feeds, control characters, merge keys, fractions, exponents,
+#: integers beyond 64 bits, keys beyond YAML's limit.
+_NOT_PLAIN: Final = re.compile(
+    rb"""\\(?!["\\n])|[\x00-\x09\x0b-\x1f\x7f]|"<<"|(?:"[ \n]*:|[\[,])[ \n]*-?[0-9]+[.eE]|[0-9]{19}"""
+    rb"""|"(?:[^"\\]|\\.){1000,}"[ \n]*:"""
+)
 _OPTIONS: Final = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
@@ -60,9 +66,30 @@ def parse_json(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[
 def parse_yaml(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[str]]:
     """Return the value of the first document in ``raw``, and the server's complaint (at most one) about repeated
     keys."""
+    if raw[:1] == b"{" and (value := _as_json(raw)) is not None:
+        return value, []
     from kontend.kube.encoding import yaml_text  # PyYAML takes a tenth of a second to import, and few bodies are YAML
 
     return yaml_text.parse_yaml(raw, find_duplicates=find_duplicates)
+
+
+def _as_json(raw: bytes) -> dict[str, Any] | None:
+    """Return the value of a text that means the same as JSON and as YAML, or None where it may not.
+
+    Clients apply JSON more often than YAML, and JSON is read a hundred times as fast. The text must be plain: ASCII
+    without rare escapes and tabs, with whole numbers only, short keys, and no key twice.
+
+    >>> _as_json(b'{"a": [1, "y"]}'), _as_json(b'{"a": 1.5}'), _as_json(b'{"a": 1, "a": 2}'), _as_json(b"{a: b}")
+    ({'a': [1, 'y']}, None, None, None)
+    """
+    if not raw.isascii() or _NOT_PLAIN.search(raw) is not None or raw.count(b"{") + raw.count(b"[") > MAX_DEPTH:
+        return None
+    try:
+        value: dict[str, Any] = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    # As many keys in the value as in the text: none is there twice.
+    return value if len(_KEY_END.findall(raw)) == len(_KEY_END.findall(orjson.dumps(value))) else None
 
 
 def _may_repeat_keys(raw: bytes, value: Any) -> bool:

@@ -12,7 +12,6 @@ import math
 import re
 from typing import Any, Final
 
-import orjson
 import yaml
 
 from kontend.kube.encoding.json_syntax import MAX_DEPTH, MalformedYAML
@@ -56,8 +55,6 @@ def parse_yaml(raw: bytes, *, find_duplicates: bool = False) -> tuple[Any, list[
     >>> parse_yaml(b"a: 1\\na: 2\\n", find_duplicates=True)
     ({'a': 2}, ['yaml: unmarshal errors:\\n  line 2: key "a" already set in map'])
     """
-    if raw[:1] == b"{" and (value := _as_json(raw)) is not None:
-        return value, []
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -134,32 +131,6 @@ def _tag(event: Any) -> str:
     if event.tag is not None and event.tag != "!":
         return str(event.tag)
     return _PLAIN if event.implicit[0] else _TAG + "str"
-
-
-def _as_json(raw: bytes) -> dict[str, Any] | None:
-    """Return the value of a text that means the same as JSON and as YAML, or None where it may not.
-
-    Clients apply JSON more often than YAML, and JSON is read a hundred times as fast. The text must be plain: ASCII
-    without escapes and tabs, with whole numbers only, short keys, and no key twice.
-
-    >>> _as_json(b'{"a": [1, "y"]}'), _as_json(b'{"a": 1.5}'), _as_json(b'{"a": 1, "a": 2}'), _as_json(b"{a: b}")
-    ({'a': [1, 'y']}, None, None, None)
-    """
-    if not raw.isascii() or _NOT_PLAIN.search(raw) is not None or raw.count(b"{") + raw.count(b"[") > MAX_DEPTH:
-        return None
-    try:
-        value: dict[str, Any] = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return None
-    # As many keys in the value as in the text: none is there twice.
-    return value if len(_KEY_END.findall(raw)) == len(_KEY_END.findall(orjson.dumps(value))) else None
-
-
-#: Escapes, control characters, merge keys, fractions, exponents, integers beyond 64 bits, keys beyond YAML's limit.
-_NOT_PLAIN: Final = re.compile(
-    rb"""[\\\x00-\x09\x0b-\x1f\x7f]|"<<"|(?:"[ \n]*:|[\[,])[ \n]*-?[0-9]+[.eE]|[0-9]{19}|"[^"]{1000,}"[ \n]*:"""
-)
-_KEY_END: Final = re.compile(rb'"[ \n]*:')
 
 
 def _bad_octets(octets: bytes) -> str:

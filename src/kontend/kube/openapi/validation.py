@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kontend.kube import field_errors
-from kontend.kube.cel.rules import compile_rules, rule_errors
 from kontend.kube.field_errors import FieldError, invalid
 from kontend.kube.openapi.embedded_resources import compile_embedded
 from kontend.kube.openapi.value_validation import compile_checks, value_errors
@@ -46,6 +45,8 @@ class Validator:
     __slots__ = ("checks", "embedded", "lists", "node", "rules", "status_checks", "status_node")
 
     def __init__(self, schema: Schema) -> None:
+        from kontend.kube.cel.rules import compile_rules  # as long to import as the rest of the server needs to start
+
         self.node = as_mapping(schema.node)
         self.checks = compile_checks(self.node)
         status = as_mapping(self.node.get("properties")).get("status")
@@ -109,6 +110,8 @@ def validate(
         if any(error.type in _BLOCKING for error in errors):
             errors.append(_NOT_CHECKED)
         else:
+            from kontend.kube.cel.rules import rule_errors
+
             errors += rule_errors(compiled.rules, obj, old)
     return errors
 

@@ -4,7 +4,8 @@
 the cost of a rule, of a pattern or of an alias depends on both the definition and the object. So work on the loop has a
 budget. A timer of processor time ticks every 10 ms; work that has used 10 ms when it ticks is interrupted with
 :class:`OverBudget`, and the caller carries it out again in a thread. That is correct because the work is a pure
-function of a state. Ticks are not counted: on a busy machine, several of them come as one.
+function of a state. Ticks are not counted: on a busy machine, several of them come as one. Imports are left alone: an
+interruption would leave their locks behind, and each takes time only once.
 
 The timer is a signal, so it exists only where the loop runs on the main thread, as that of ``kontend serve`` does.
 Elsewhere the budget is unlimited.
@@ -25,6 +26,8 @@ T = TypeVar("T")
 #: Seconds of processor time between two ticks, and those that work may use.
 _TICK: Final = 0.01
 _BUDGET: Final = 0.01
+#: The source file of the functions that import modules.
+_IMPORTING: Final = "<frozen importlib._bootstrap>"
 
 
 class OverBudget(BaseException):
@@ -75,10 +78,19 @@ class LoopBudget:
             raise
 
     def _tick(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the signature of a signal handler
-        if self._working and time.thread_time() - self._began >= _BUDGET:
+        if self._working and time.thread_time() - self._began >= _BUDGET and not _imports(frame):
             raise OverBudget
 
     def _ignored(self, unraisable: sys.UnraisableHookArgs) -> None:
         """Pass over interruptions of a finalizer, which Python ignores: the next tick comes soon."""
         if unraisable.exc_type is not OverBudget:
             self._previous_hook(unraisable)
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Report whether a module is being imported."""
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORTING:
+            return True
+        frame = frame.f_back
+    return False
