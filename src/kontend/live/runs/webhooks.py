@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kontend.cluster.admission.webhooks import MUTATING, VALIDATING
+from kontend.cluster.admission.configurations import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from kontend.cluster.startup.manifests import Manifest
 from kontend.cluster.state import State
 from kontend.safe_files import write_private
@@ -66,11 +66,11 @@ class Webhooks:
 
 def without_webhooks(state: State) -> State:
     """Return a state in which nobody is asked about writes: no process is there that could answer."""
-    return state.replace(kinds=state.kinds.discard(MUTATING).discard(VALIDATING))
+    return state.replace(kinds=state.kinds.discard(MUTATING_WEBHOOKS).discard(VALIDATING_WEBHOOKS))
 
 
 def _configurations(state: State) -> Iterator[Content]:
-    for resource in (MUTATING, VALIDATING, _DEFINITIONS):
+    for resource in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, _DEFINITIONS):
         for version in state.objects(resource).values():
             yield version.content()
 
