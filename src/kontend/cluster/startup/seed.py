@@ -22,7 +22,7 @@ from kontend.cluster.resources import Registry, Resource
 from kontend.cluster.settings import Settings
 from kontend.cluster.state import EPOCH, State
 from kontend.cluster.storage import encoded
-from kontend.cluster.verbs.create import create
+from kontend.cluster.verbs.create import create_unowned
 from kontend.cluster.wire.decoding import decode_object
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import BadRequest, NotFound
@@ -81,7 +81,7 @@ def seed(state: State, obj: Mapping[str, Any], *, manager: str) -> State:
     status = decoded.get("status")
     metadata.pop("resourceVersion", None)
     managed_fields = metadata.pop("managedFields", None)
-    scratch, _ = create(state, target, decoded)
+    scratch = create_unowned(state, target, decoded)
     change = scratch.newest
     assert change is not None  # a create is a change
     assert change.new is not None  # and it made something

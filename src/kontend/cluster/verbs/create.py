@@ -49,6 +49,22 @@ def create(state: State, target: Target, obj: dict[str, Any]) -> tuple[State, di
 def receive(state: State, target: Target, obj: dict[str, Any]) -> ManagedFields:
     """Return the handler's half of a create, before admission: wipes system fields, and returns the owners of all
     others."""
+    requested = obj["metadata"].pop("managedFields", MISSING)
+    _clear(target, obj)
+    return owners_after_update(state, target, None, obj, (), requested)
+
+
+def create_unowned(state: State, target: Target, obj: dict[str, Any]) -> State:
+    """Return the state after a create by which nobody owns a field, for a caller that works out owners of its own."""
+    obj["metadata"].pop("managedFields", None)
+    _clear(target, obj)
+    admission.admit(state, target, obj, None)
+    escalation.check(state, target, obj, None)
+    return insert(state, target, obj, ())[0]
+
+
+def _clear(target: Target, obj: dict[str, Any]) -> None:
+    """Wipe system fields, and check the names."""
     metadata = obj["metadata"]
     for name in _SYSTEM_FIELDS:
         metadata.pop(name, None)
@@ -57,8 +73,6 @@ def receive(state: State, target: Target, obj: dict[str, Any]) -> ManagedFields:
     check_namespace_matches(target, metadata)
     for warning in dedup_owner_references(metadata):
         target.warn(warning)
-    requested = metadata.pop("managedFields", MISSING)
-    return owners_after_update(state, target, None, obj, (), requested)
 
 
 def insert(state: State, target: Target, obj: dict[str, Any], managed: ManagedFields) -> tuple[State, dict[str, Any]]:

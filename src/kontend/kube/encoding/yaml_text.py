@@ -232,10 +232,11 @@ class _Reader:
             ):
                 self.merge(value_node, into, depth)
                 continue
-            key, shown = _key(key_node)
+            key = _key(key_node)
             self.measure(key_node)
             value = self.value(value_node, depth)
             if key in into:
+                shown = go_quote(key) if isinstance(_scalar(key_node), str) else key
                 self.duplicates.append(f"line {value_node.start_mark.line + 1}: key {shown} already set in map")
             into[key] = value
 
@@ -249,22 +250,20 @@ class _Reader:
             into.update(self.value(parent, depth))
 
 
-def _key(node: Any) -> tuple[str, str]:
-    """Return a key as JSON has it, and as the complaint about a repeated one shows it."""
+def _key(node: Any) -> str:
+    """Return a key as JSON has it."""
     if not isinstance(node, yaml.ScalarNode):
         raise MalformedYAML("yaml: invalid map key")
     value = _scalar(node)
     if isinstance(value, str):
-        return value, go_quote(value)
+        return value
     if value is None:
         raise MalformedYAML("unsupported map key of type: %!s(<nil>), key: <nil>, value: <nil>")
     if isinstance(value, bool):
-        text = "true" if value else "false"
-    elif isinstance(value, float) and not math.isfinite(value):
-        text = ".nan" if math.isnan(value) else f"{value:+}".replace("+", "").replace("inf", ".inf")
-    else:
-        text = go_float(value) if isinstance(value, float) else str(value)
-    return text, text
+        return "true" if value else "false"
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan" if math.isnan(value) else f"{value:+}".replace("+", "").replace("inf", ".inf")
+    return go_float(value) if isinstance(value, float) else str(value)
 
 
 def _scalar(node: Any) -> Any:
