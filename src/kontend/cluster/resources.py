@@ -71,7 +71,7 @@ class Resource:
 
     @cached_property
     def strategy(self) -> Strategy:
-        """What the registry does on writes."""
+        """The part of the registry in writes."""
         return strategy_for(self.group, self.kind) if self.custom is None else CustomStrategy(self.custom)
 
     @cached_property
