@@ -51,10 +51,10 @@ def test_uids_and_suffixes_are_never_used_twice() -> None:
     assert state.serial == Cluster().state.serial + 400
 
 
-@pytest.mark.parametrize("settled", [True, False])
-def test_a_version_says_if_writing_what_was_read_changes_nothing(settled: bool) -> None:
-    state, version = Cluster().state.write("configmaps", Key("default", "c"), b'{"metadata":{}}', (), settled=settled)
-    assert version.settled is settled
+@pytest.mark.parametrize("filled", [b"", b'{"spec":{}}'])
+def test_a_version_says_which_defaults_storage_does_not_have(filled: bytes) -> None:
+    state, version = Cluster().state.write("configmaps", Key("default", "c"), b'{"metadata":{}}', (), filled=filled)
+    assert version.filled == filled
     assert state.find("configmaps", Key("default", "c")) is version
 
 

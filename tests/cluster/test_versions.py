@@ -71,6 +71,39 @@ def test_a_default_of_the_status_shows_from_creation_on(cluster: Cluster, query:
     assert "f:status" not in entry["fieldsV1"]
 
 
+@pytest.mark.parametrize("manager", ["m", "another"])
+@pytest.mark.parametrize("spec", [{}, {"a": "1"}])
+def test_an_apply_that_changes_nothing_fills_in_no_default(
+    cluster: Cluster, manager: str, spec: dict[str, str]
+) -> None:
+    """The default of a version that is not stored is never there, so it would look like a change each time."""
+    body = {**thing("v2"), "spec": spec}
+
+    def apply(manager: str) -> dict[str, Any]:
+        query = {"fieldManager": manager}
+        applied, _ = send(cluster, "PATCH", "x", "v2", body, content_type="application/apply-patch+yaml", query=query)
+        return dict(applied["metadata"])
+
+    applied = [apply("m"), apply(manager), apply(manager)]
+
+    assert [metadata["generation"] for metadata in applied] == [1, 1, 1]
+    assert applied[1]["resourceVersion"] == applied[2]["resourceVersion"]
+
+
+def test_a_late_default_of_the_stored_version_shows_through_other_versions(cluster: Cluster) -> None:
+    send(cluster, "POST", "", "v1", thing("v1"))
+    kind = "CustomResourceDefinition.apiextensions.k8s.io/v1"
+    definition = cluster.get(kind, "things.example.com")
+    for number in (0, 2):
+        fields = definition["spec"]["versions"][number]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        fields["late"] = {"type": "string"} if number else {"type": "string", "default": "stored"}
+    cluster.update(definition)
+
+    assert send(cluster, "GET", "x", "v1")[0]["spec"] == {"a": "1", "only1": "one", "late": "stored"}
+    assert send(cluster, "GET", "x", "v3")[0]["spec"] == {"a": "1", "late": "stored"}
+    assert send(cluster, "GET", "x", "v2")[0]["spec"] == {"a": "1"}
+
+
 def test_ownership_is_given_up_where_a_manager_cannot_see_the_object(cluster: Cluster) -> None:
     made, _ = send(cluster, "POST", "", "v1", thing("v1"))
     locked = thing("v2", resourceVersion=made["metadata"]["resourceVersion"])

@@ -41,7 +41,7 @@ def owners_after_update(
 
 def applied(
     state: State, target: Target, live: dict[str, Any] | None, patch: Any, managed: ManagedFields
-) -> tuple[dict[str, Any], ManagedFields]:
+) -> apply.Applied:
     """Return the object and its managed fields after an apply by the target's field manager."""
     resource = target.resource
     return apply.apply(

@@ -174,11 +174,6 @@ class Resource:
         return not obj.keys() >= self._defaulted
 
     @cached_property
-    def has_defaults(self) -> bool:
-        """Return True where reading back could add something to an object of this version."""
-        return _has_default(self.schema)
-
-    @cached_property
     def _defaulted(self) -> frozenset[str]:
         return frozenset(name for name, child in self.schema.properties.items() if child.default is not MISSING)
 
@@ -191,8 +186,11 @@ class Resource:
         group, version = (self.group, self.version) if hub is None else (hub.hub_group, hub.hub_version)
         builtin_defaults.apply_defaults(obj, group, version, self.kind)
 
-    def completed(self, obj: dict[str, Any]) -> dict[str, Any]:
-        """Return the outcome of an apply as an object of this kind: its fields are known, its defaults are not."""
+    def completed(self, obj: dict[str, Any], *, fills: bool) -> dict[str, Any]:
+        """Return the outcome of an apply as an object of this kind: its fields are known, its defaults are not.
+
+        Without ``fills``, a custom resource keeps the fields that it has, which may be those of another version.
+        """
         if self.custom is None:
             try:
                 return self.normalized(obj, from_maps=True)[0]
@@ -202,7 +200,8 @@ class Resource:
                 why = f"unable to convert unstructured object to {kind}: {error.message}"
                 raise ApiError(f"failed to convert new object ({where}) to proper version: {why}", code=500) from None
         obj["metadata"] = coerce_object_meta(obj.get("metadata"))[0]
-        fill_defaults(obj, self.schema)
+        if fills:
+            fill_defaults(obj, self.schema)
         return obj
 
     @cached_property
@@ -228,13 +227,6 @@ class Resource:
 def body_of(group: str, version: str, kind: str) -> Resource:
     """Return a kind that is only the body of requests, such as Eviction: it can be decoded, and is served nowhere."""
     return Resource(group, version, kind, "", "", "", True, ())
-
-
-def _has_default(schema: Schema) -> bool:
-    if schema.default is not MISSING:
-        return True
-    below = [*schema.properties.values(), schema.additional, schema.items]
-    return any(_has_default(child) for child in below if child is not None)
 
 
 def _resets_owners(obj: Any) -> bool:

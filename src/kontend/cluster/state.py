@@ -41,8 +41,9 @@ class Version:
 
     __slots__ = ("_digest", "body", "managed", "resource_version")
 
-    #: True if writing what was read changes nothing.
-    settled: ClassVar[bool] = True
+    #: The fields that reading the stored object added as defaults, as the text of a tree. Storage does not have them,
+    #: so a write changes something unless the same fields are absent again.
+    filled: ClassVar[bytes] = b""
 
     def __init__(self, body: bytes, managed: ManagedFields, resource_version: int) -> None:
         # The encoder hands out bytes in a buffer of several KiB; a copy is as large as it needs to be.
@@ -87,12 +88,12 @@ class Version:
         return f"Version({metadata.get('namespace', '')}/{metadata.get('name')} at {self.resource_version})"
 
 
-class UnsettledVersion(Version):
-    """An object whose defaults were filled in when it was read back: the next write stores them, and shows nothing."""
+class FilledVersion(Version):
+    """An object whose defaults were filled in when it was read back: a write may store them, and shows nothing."""
 
-    __slots__ = ()
+    __slots__ = ("filled",)
 
-    settled: ClassVar[bool] = False
+    filled: bytes  # type: ignore[misc]  # of each object, where others share an empty one
 
 
 class Change:
@@ -257,10 +258,15 @@ class State:
     # Writing
 
     def write(
-        self, resource: str, key: Key, body: bytes, managed: ManagedFields, *, settled: bool = True
+        self, resource: str, key: Key, body: bytes, managed: ManagedFields, *, filled: bytes = b""
     ) -> tuple[State, Version]:
         """Store an object under the next resourceVersion."""
-        version = (Version if settled else UnsettledVersion)(body, managed, self.resource_version + 1)
+        version: Version
+        if filled:
+            version = FilledVersion(body, managed, self.resource_version + 1)
+            version.filled = filled
+        else:
+            version = Version(body, managed, self.resource_version + 1)
         return self._commit(resource, key, version), version
 
     def remove(self, resource: str, key: Key) -> State:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -17,6 +18,7 @@ from kontend.kube.encoding.required_lists import empty_to_null
 from kontend.kube.errors import ApiError, BadRequest
 from kontend.kube.meta.names import Key
 from kontend.kube.schema.defaulting import apply_defaults
+from kontend.kube.schema.tree import MISSING
 
 #: etcd refuses larger values.
 _LARGEST_OBJECT = 1_572_864
@@ -56,16 +58,41 @@ def store(
     """Write ``obj``, unless nothing changed (or only the times of managed fields)."""
     _to_storage(target.resource, obj)
     body = encoded(target.resource, obj)
-    settled = True
+    filled = b""
     if old is None if target.resource.custom is None else target.resource.lacks_defaults(obj):
         target.resource.fill_in(obj)
         stored, body = body, encoded(target.resource, obj)
-        settled = stored == body
-    if old is not None and old.settled and body == old.body and keep_times(old.managed, managed) is old.managed:
+        if stored != body:
+            filled = canonical(_added(orjson.loads(stored), obj))
+    if (
+        old is not None
+        and filled == old.filled
+        and body == old.body
+        and keep_times(old.managed, managed) is old.managed
+    ):
         return state, old
     if len(body) > _LARGEST_OBJECT:
         raise ApiError("etcdserver: request is too large", code=500)
-    return state.write(target.resource.key, key, body, managed, settled=settled)
+    return state.write(target.resource.key, key, body, managed, filled=filled)
+
+
+def _added(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the places at which a value has more or other fields than before, as a tree."""
+    changed: dict[str, Any] = {}
+    for name, value in after.items():
+        was = before.get(name, MISSING)
+        if was is MISSING or type(was) is not type(value):
+            changed[name] = {}
+        elif was != value:
+            changed[name] = _added(_fields(was), _fields(value))
+    return changed
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    """Return the fields of an object, or the items of a list by their number."""
+    if isinstance(value, dict):
+        return value
+    return {str(number): item for number, item in enumerate(value)} if isinstance(value, list) else {}
 
 
 def _to_storage(resource: Resource, obj: dict[str, Any]) -> None:
@@ -101,10 +128,10 @@ def served(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
     if resource.custom is None:
         # Go writes the fields of a struct in the order of their declaration.
         return {"kind": obj.pop("kind"), "apiVersion": obj.pop("apiVersion"), "metadata": obj.pop("metadata"), **obj}
+    if resource.custom.has_stored_defaults and obj["apiVersion"] == resource.custom.storage_api_version:
+        # The definition may have got a default after the object was written.
+        apply_defaults(obj, resource.custom.storage_schema)
     if obj["apiVersion"] == resource.api_version:
-        if resource.has_defaults:
-            # The definition may have got a default after the object was written.
-            apply_defaults(obj, resource.schema)
         return obj
     if resource.custom.converts_by_webhook:
         return convert(resource.custom, obj, resource.api_version)

@@ -63,7 +63,7 @@ class Canonical:
         known = self._texts.get(id(version))
         if known is None:
             managed = encode_json(version.managed).decode() if version.managed else ""
-            text = f"{version.resource_version} {version.settled} {version.body.decode()} {managed}"
+            text = f"{version.resource_version} {version.filled!r} {version.body.decode()} {managed}"
             known = self._texts[id(version)] = (version, text)
         return known[1]
 

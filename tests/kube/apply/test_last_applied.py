@@ -39,10 +39,11 @@ def apply_spec(
     patch: dict[str, Any] | None = None,
     **spec: Any,
 ) -> tuple[dict[str, Any], ManagedFields]:
-    return apply(
+    outcome = apply(
         schema=WIDGET, live=live, patch=patch or widget(**spec), managed=managed, manager=manager, force=False,
         api_version=V1, kind="Widget", now="2026-01-01T00:01:00Z",
     )  # fmt: skip
+    return outcome.obj, outcome.managed
 
 
 def test_kubectl_takes_over_what_it_applied_as_a_client() -> None:

@@ -60,7 +60,7 @@ class Subject:
         self.apply_object(manager, patch, now=now, force=force)
 
     def apply_object(self, manager: str, patch: dict[str, Any], *, now: str = NOW, force: bool = False) -> None:
-        self.obj, self.managed = apply(
+        self.obj, self.managed, _ = apply(
             live=self.obj, patch=patch, managed=self.managed, manager=manager, force=force, kind="Widget", now=now,
             **self.options,
         )  # fmt: skip

@@ -58,7 +58,7 @@ def _with_components(state: State) -> State:
     for name in _COMPONENTS:
         if state.find(resource.key, Key("", name)) is None:
             status = {"metadata": {"name": name}, "conditions": [_HEALTHY]}
-            state, _ = state.write(resource.key, Key("", name), encoded(resource, status), (), settled=True)
+            state, _ = state.write(resource.key, Key("", name), encoded(resource, status), ())
     return state
 
 

@@ -124,8 +124,9 @@ def _applying(state: State, target: Target, body: bytes) -> Transform:
 
         def tracked(**arguments: Any) -> ManagedFields:
             nonlocal merged
-            merged, managed = apply.apply(live=live, patch=patch, kind="Scale", force=target.options.force, **arguments)
-            return managed
+            outcome = apply.apply(live=live, patch=patch, kind="Scale", force=target.options.force, **arguments)
+            merged = outcome.obj
+            return outcome.managed
 
         apply.check_kind(patch, SCALE_VERSION, "Scale")
         if target.resource.custom is not None and not to_scale(

@@ -87,11 +87,13 @@ def patched(
     resource = target.resource
     if patch_type == APPLY_PATCH:
         live = None if old is None else served(resource, old.versioned())
-        obj, managed = applied(state, target, live, apply_body(target, body), () if old is None else old.managed)
+        obj, managed, changed = applied(
+            state, target, live, apply_body(target, body), () if old is None else old.managed
+        )
         # An apply that changes nothing leaves the object itself alone, with the texts it has.
         same = old is not None and bool(resource.strategy.raw_fields) and _contents(obj) == _contents(live or obj)
         target.text = RequestText(raw=stored_text(resource, old.body)) if old and same else text_of(resource, obj)
-        return resource.completed(obj), managed
+        return resource.completed(obj, fills=changed), managed
     if old is None:
         raise not_found(resource.group, resource.plural, target.name)
     live = served(resource, old.versioned())

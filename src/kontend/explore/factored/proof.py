@@ -275,7 +275,7 @@ class Prover:
                 state = state.remove(change.resource, change.key)
             else:
                 new = change.new
-                state, _ = state.write(change.resource, change.key, new.body, new.managed, settled=new.settled)
+                state, _ = state.write(change.resource, change.key, new.body, new.managed, filled=new.filled)
         if after.registry is not before.registry:
             state = state.replace(registry=after.registry)
         reserve = self._mechanics.faults.reserve(world.within(passage.after, state))

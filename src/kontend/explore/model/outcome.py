@@ -48,7 +48,7 @@ class Outcome:
                 state = state.remove(change.resource, change.key)
             else:
                 new = change.new
-                state, _ = state.write(change.resource, change.key, new.body, new.managed, settled=new.settled)
+                state, _ = state.write(change.resource, change.key, new.body, new.managed, filled=new.filled)
         return state if self.registry is None else state.replace(registry=self.registry)
 
     def portable(self) -> Outcome:

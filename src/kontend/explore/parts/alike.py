@@ -198,7 +198,7 @@ class _Comparison:
 
     def _compare_versions(self, one: Version, other: Version) -> None:
         renamed = self._renamed(one)
-        if not renamed.same_content(other.body, other.managed) or one.settled != other.settled:
+        if not renamed.same_content(other.body, other.managed) or one.filled != other.filled:
             raise NotAlike
 
     def _compare_order(self, addresses: set[Address]) -> None:
@@ -255,7 +255,7 @@ class _Comparison:
             to = self._renaming.key(key)
             if version is not None:
                 new = self._renamed(version)
-                renamed, _ = renamed.write(resource, to, new.body, new.managed, settled=new.settled)
+                renamed, _ = renamed.write(resource, to, new.body, new.managed, filled=new.filled)
             elif renamed.find(resource, to) is not None:
                 renamed = renamed.remove(resource, to)
         return renamed

@@ -9,7 +9,7 @@ Also here is :func:`track_update`, ownership after every other write, so that ca
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kontend.kube.apply.comparison import same
 from kontend.kube.apply.field_manager import (
@@ -44,7 +44,7 @@ from kontend.kube.field_errors import go_quote
 from kontend.kube.meta.names import split_api_version
 from kontend.kube.schema.tree import Schema
 
-__all__ = ["SchemaAt", "apply", "check_kind", "track_update"]
+__all__ = ["Applied", "SchemaAt", "apply", "check_kind", "track_update"]
 
 _BEFORE_FIRST_APPLY: Final = "before-first-apply"
 
@@ -55,6 +55,17 @@ class _Conflicts(Exception):
     def __init__(self, owned: list[tuple[Identity, Tree]]) -> None:
         super().__init__()
         self.owned = owned
+
+
+class Applied(NamedTuple):
+    """The outcome of an apply: the object, its owners, and a flag that is False where no field of the object changed.
+
+    The annotation of ``kubectl apply`` does not count.
+    """
+
+    obj: dict[str, Any]
+    managed: ManagedFields
+    changed: bool
 
 
 def apply(
@@ -72,11 +83,11 @@ def apply(
     schema_at: SchemaAt | None = None,
     reset_fields: FieldSet | None = None,
     conversion: ConvertTo | None = None,
-) -> tuple[dict[str, Any], ManagedFields]:
+) -> Applied:
     """Apply ``patch`` to ``live`` (``None``: to nothing); return the merged object and its owners.
 
-    The object is the one of the request: the caller prunes, defaults and validates it. It is ``live`` itself when
-    nothing changed. Raises :class:`Conflict`, and :class:`ApiError` in the server's words for what cannot be applied.
+    The object is the one of the request: the caller prunes, defaults and validates it, unless nothing changed. Raises
+    :class:`Conflict`, and :class:`ApiError` in the server's words for what cannot be applied.
     """
     patch = patch if isinstance(patch, dict) else {}
     expected = check_kind(patch, api_version, kind)
@@ -102,7 +113,7 @@ def apply(
         raise ApiError(str(error)) from None
     except (MalformedFields, RecursionError) as error:
         raise BadRequest(f"the object cannot be applied: {error}") from None
-    return (with_annotation(obj, patch) if manager == KUBECTL else obj), managed
+    return Applied(with_annotation(obj, patch) if manager == KUBECTL else obj, managed, obj is not live)
 
 
 def check_kind(patch: dict[str, Any], api_version: str, kind: str) -> str:

@@ -15,6 +15,7 @@ from kontend.kube.meta.name_rules import dns1123_subdomain
 from kontend.kube.meta.names import api_version
 from kontend.kube.meta.object_meta import finalizer_warnings, validate_object_meta, validate_object_meta_update
 from kontend.kube.openapi.validation import validate
+from kontend.kube.schema.defaulting import has_defaults
 from kontend.kube.schema.structural import structural_schema
 from kontend.kube.schema.tree import Schema
 from kontend.kube.strategy import SPEC, STATUS, WithOwnFieldLabels, take_over
@@ -94,6 +95,11 @@ class CustomDefinition:
     def storage_schema(self) -> Schema:
         """The shape in which objects of all versions are stored."""
         return self.schema if self.version == self.storage_version else structural_schema(self.storage_openapi)
+
+    @cached_property
+    def has_stored_defaults(self) -> bool:
+        """A flag that is True where reading a stored object could add something to it."""
+        return has_defaults(self.storage_schema)
 
     def scale_of(self, obj: Mapping[str, Any]) -> Json:
         """Return the Scale of an object."""

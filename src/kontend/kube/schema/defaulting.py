@@ -29,6 +29,14 @@ def apply_defaults(obj: Any, schema: Schema) -> None:
         _default(obj, schema, True)
 
 
+def has_defaults(schema: Schema) -> bool:
+    """Report whether there is a default anywhere in a schema."""
+    if schema.default is not MISSING:
+        return True
+    below = [*schema.properties.values(), schema.additional, schema.items]
+    return any(has_defaults(child) for child in below if child is not None)
+
+
 def fill_defaults(obj: Any, schema: Schema) -> None:
     """Defaults ``obj`` in place, but leaves the nulls that have no default: an apply is not cleaned up."""
     if type(obj) is dict:
