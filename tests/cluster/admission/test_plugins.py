@@ -9,7 +9,7 @@ import pytest
 
 from kontend.cluster.cluster import Cluster
 from kontend.controllers.access.quotas import Quotas
-from kontend.kube.errors import Forbidden
+from kontend.kube.errors import Forbidden, Invalid
 from kontend.runtime.manager.in_process import settle
 
 Json = dict[str, Any]
@@ -190,6 +190,11 @@ def test_runtime_classes() -> None:
         with pytest.raises(Forbidden) as refused:
             cluster.create(pod("q", **more))
         assert refused.value.message == f'pods "q" is forbidden: {message}'
+
+
+def test_validation_comes_before_the_comparison_of_overheads() -> None:
+    with pytest.raises(Invalid, match="nodeName"):
+        Cluster().create(pod(overhead={"cpu": "1"}, nodeName="A_B"))
 
 
 def test_service_accounts() -> None:

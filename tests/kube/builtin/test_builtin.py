@@ -7,8 +7,9 @@ from pkgutil import walk_packages
 
 import pytest
 
-from kontend.kube.builtin import strategies, strategy_for
+from kontend.kube.builtin import every_strategy, strategy_for
 
+STRATEGIES = every_strategy()
 CREATE_ON_UPDATE = {
     "RuntimeClass", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Lease", "LeaseCandidate", "LimitRange",
     "Event", "Service", "Endpoints",
@@ -32,7 +33,7 @@ def test_each_strategy_is_found_by_the_group_of_its_kind() -> None:
     modules = [import_module(found.name) for found in walk_packages(package.__path__, package.__name__ + ".")]
     written = {key: strategy for module in modules for key, strategy in getattr(module, "STRATEGIES", {}).items()}
 
-    assert strategies() == written
+    assert every_strategy() == written
 
 
 def test_a_kind_that_nobody_knows_has_the_default_strategy() -> None:
@@ -43,19 +44,19 @@ def test_a_kind_that_nobody_knows_has_the_default_strategy() -> None:
 
 
 def test_a_put_creates_objects_of_a_few_kinds_only() -> None:
-    assert {kind for (_, kind), strategy in strategies().items() if strategy.allow_create_on_update} == CREATE_ON_UPDATE
+    assert {kind for (_, kind), strategy in STRATEGIES.items() if strategy.allow_create_on_update} == CREATE_ON_UPDATE
 
 
 def test_some_kinds_insist_on_a_resource_version() -> None:
-    assert {kind for (_, kind), strategy in strategies().items() if not strategy.allow_unconditional_update} == LOCKED
+    assert {kind for (_, kind), strategy in STRATEGIES.items() if not strategy.allow_unconditional_update} == LOCKED
 
 
 def test_the_deletion_of_some_kinds_answers_with_the_object() -> None:
-    assert {kind for (_, kind), strategy in strategies().items() if strategy.returns_deleted_object} == RETURNED
+    assert {kind for (_, kind), strategy in STRATEGIES.items() if strategy.returns_deleted_object} == RETURNED
 
 
 def test_jobs_and_replication_controllers_leave_their_pods_behind_by_default() -> None:
-    assert {kind for (_, kind), strategy in strategies().items() if strategy.default_deletion == "orphan"} == {
+    assert {kind for (_, kind), strategy in STRATEGIES.items() if strategy.default_deletion == "orphan"} == {
         "Job",
         "ReplicationController",
     }

@@ -1,4 +1,4 @@
-"""Built-in admission plugins that look at other objects of the namespace: LimitRanger and ServiceAccount."""
+"""Built-in admission plugins that look at other objects: LimitRanger, ServiceAccount and RuntimeClass."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from kontend.cluster.effects import Expected
 from kontend.cluster.request import Target
 from kontend.cluster.state import State
 from kontend.kube.builtin.admission import limit_ranges
+from kontend.kube.builtin.admission.pods import check_overhead
 from kontend.kube.builtin.admission.service_accounts import attach_account
 from kontend.kube.errors import forbidden
 from kontend.kube.meta.names import Key
@@ -20,6 +21,7 @@ _DEFAULT_ACCOUNT: Final = "default"
 _PATIENCE: Final = 1.8
 _LIMITED: Final = {"pods": "Pod", "persistentvolumeclaims": "PersistentVolumeClaim"}
 _RANGES: Final = "limitranges"
+_RUNTIME_CLASSES: Final = "runtimeclasses.node.k8s.io"
 
 
 def mutate(state: State, target: Target, obj: dict[str, Any], *, creating: bool) -> None:
@@ -34,7 +36,7 @@ def mutate(state: State, target: Target, obj: dict[str, Any], *, creating: bool)
 
 
 def validate(state: State, target: Target, obj: dict[str, Any], *, creating: bool) -> None:
-    """Refuses pods and claims beyond the bounds of their namespace."""
+    """Refuse pods and claims beyond the bounds of their namespace, and pods of another overhead than their class."""
     kind = _LIMITED.get(target.resource.key)
     if kind is None or target.subresource or (kind == "Pod" and not creating):
         return
@@ -44,6 +46,10 @@ def validate(state: State, target: Target, obj: dict[str, Any], *, creating: boo
         if violations:
             why = violations[0] if len(violations) == 1 else f"[{', '.join(violations)}]"
             raise forbidden("", target.resource.plural, obj["metadata"].get("name") or "", why)
+    if kind == "Pod":
+        name = obj["spec"].get("runtimeClassName")
+        version = state.find(_RUNTIME_CLASSES, Key("", name)) if name else None
+        check_overhead(obj, None if version is None else version.content())
 
 
 def _ranges(state: State, target: Target) -> list[Mapping[str, Any]]:

@@ -115,7 +115,7 @@ def _changing(state: State, target: Target, change: Callable[[Scale], Any]) -> T
 
 
 def _applying(state: State, target: Target, body: bytes) -> Transform:
-    patch = apply_body(target, body)
+    patch, complain = apply_body(target, body)
 
     def transform(old: Version | None) -> tuple[dict[str, Any], ManagedFields]:
         assert old is not None  # scale is never created
@@ -134,6 +134,7 @@ def _applying(state: State, target: Target, body: bytes) -> Transform:
         ):
             raise _inconvertible("failed to create manager for existing fields: failed to convert live object", "/")
         managed = _owners(state, target, old, tracked)
+        complain()
         if target.resource.custom is not None:
             raise _inconvertible("failed to convert new object", f"/{target.name}")
         _check(target, merged)

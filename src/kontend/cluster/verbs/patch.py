@@ -6,6 +6,7 @@ see it, with its resourceVersion and managedFields, which is how a patch can car
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import orjson
@@ -87,9 +88,9 @@ def patched(
     resource = target.resource
     if patch_type == APPLY_PATCH:
         live = None if old is None else served(resource, old.versioned())
-        obj, managed, changed = applied(
-            state, target, live, apply_body(target, body), () if old is None else old.managed
-        )
+        change, complain = apply_body(target, body)
+        obj, managed, changed = applied(state, target, live, change, () if old is None else old.managed)
+        complain()
         # An apply that changes nothing leaves the object itself alone, with the texts it has.
         same = old is not None and bool(resource.strategy.raw_fields) and _contents(obj) == _contents(live or obj)
         target.text = RequestText(raw=stored_text(resource, old.body)) if old and same else text_of(resource, obj)
@@ -107,8 +108,8 @@ def patched(
     current = read_back(resource, old)
     if patch_type == STRATEGIC_MERGE_PATCH:
         change, problems = _strategic_body(target, body)
-        shown = go_print(change)
-        obj = _normalize(target, apply_strategic_patch(current, change, resource.schema), problems, shown)
+        merged = apply_strategic_patch(current, change, resource.schema)
+        obj = _normalize(target, merged, problems, go_print(change))
     else:
         changed, problems, touched = _changed(target, patch_type, body, current)
         obj = _normalize(target, changed, problems, touched=touched)
@@ -228,8 +229,8 @@ def _bad_patch(obj: str, why: str) -> Invalid:
     return invalid("", "", "", [invalid_field("patch", obj, why)])
 
 
-def apply_body(target: Target, body: bytes) -> dict[str, Any]:
-    """Return the object in the body of an apply."""
+def apply_body(target: Target, body: bytes) -> tuple[dict[str, Any], Callable[[], None]]:
+    """Return the object in the body of an apply, and the check for repeated keys, which follows the apply itself."""
     validation = target.options.field_validation
     try:
         obj, problems = parse_yaml(body, find_duplicates=validation != "Ignore")
@@ -240,9 +241,12 @@ def apply_body(target: Target, body: bytes) -> dict[str, Any]:
     if not isinstance(obj, dict):
         why = f"json: cannot unmarshal {go_kind(obj)} into Go value of type map[string]interface {{}}"
         raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
-    for problem in problems:
-        problem = f"error converting YAML to JSON: {problem}"
-        if validation == "Strict":
-            raise BadRequest(f"error strict decoding YAML: {problem}")
-        target.warn(problem)
-    return obj
+
+    def complain() -> None:
+        for problem in problems:
+            problem = f"error converting YAML to JSON: {problem}"
+            if validation == "Strict":
+                raise BadRequest(f"error strict decoding YAML: {problem}")
+            target.warn(problem)
+
+    return obj, complain

@@ -41,7 +41,7 @@ def _of_group(group: str) -> Mapping[str, Strategy]:
     return {kind: strategy for area in areas for (of, kind), strategy in area.STRATEGIES.items() if of == group}
 
 
-def strategies() -> dict[tuple[str, str], Strategy]:
+def every_strategy() -> dict[tuple[str, str], Strategy]:
     """Return the strategies of all kinds that have one."""
     return {(group, kind): strategy for group in _MODULES for kind, strategy in _of_group(group).items()}
 

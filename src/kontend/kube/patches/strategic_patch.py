@@ -6,8 +6,9 @@ patch itself can carry directives: ``$patch: replace`` and ``$patch: delete``, `
 keep their order, items that only the object has keep theirs, and a new item comes before what it has no known place
 behind.
 
-Objects are never changed in place. Errors have the texts and codes of the server: a
-directive that is malformed is a bad request, a patch that does not fit the object an internal error.
+Objects are never changed in place. The patch is, where the library of the server changes it: messages about the
+result show what is left of it. Errors have the texts and codes of the server: a directive that is malformed is a bad
+request, a patch that does not fit the object an internal error.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from typing import Any, Final
 
 from kontend.kube.errors import BadRequest
 from kontend.kube.json_types import Json
-from kontend.kube.patches.merge_patch import without_nulls
 from kontend.kube.patches.strategic_rules import (
     DELETIONS,
     MARKER,
@@ -44,8 +44,10 @@ _BAD_RETAIN_KEYS: Final = "invalid patch format of retainKeys"
 _BAD_ORDER: Final = "invalid patch format of setElementOrder list"
 
 
-def apply_strategic_patch(obj: Json, patch: Mapping[str, Any], schema: Schema) -> Json:
-    """``obj`` with ``patch`` merged in, as a new object that shares what did not change.
+def apply_strategic_patch(obj: Json, patch: Json, schema: Schema) -> Json:
+    """``obj`` with ``patch`` merged in, as a new object that shares what did not change, and parts of the patch.
+
+    The patch loses the directives that were carried out.
 
     >>> item = Schema("object", properties={"name": Schema("string"), "image": Schema("string")})
     >>> items = Schema("array", items=item, patch_strategy="merge", patch_merge_key="name")
@@ -60,16 +62,16 @@ def apply_strategic_patch(obj: Json, patch: Mapping[str, Any], schema: Schema) -
 # Maps
 
 
-def _merge_map(original: Mapping[str, Any], patch: Mapping[str, Any], schema: Schema | None) -> Json:
+def _merge_map(original: Mapping[str, Any], patch: Json, schema: Schema | None) -> Json:
     if MARKER in patch:
         directive = patch[MARKER]
         if directive == "replace":
-            return {key: value for key, value in patch.items() if key != MARKER}
+            del patch[MARKER]
+            return patch
         if directive == "delete":
             return {}
         raise failure(f"unknown patch type: {percent_s(directive)} in map: {go_print(patch)}")
     result = dict(original)
-    patch = dict(patch)
     if RETAIN_KEYS in patch:
         _retain_keys(result, patch)
     for key in [key for key in patch if key.startswith(ORDER)]:
@@ -104,19 +106,36 @@ def _merge_map(original: Mapping[str, Any], patch: Mapping[str, Any], schema: Sc
 
 def _set_new(result: Json, key: str, value: Any) -> None:
     """Put in what the object did not have: without nulls, and without the parts that are only directives."""
-    clean, keep = _without_directives(without_nulls(value))
+    _discard_nulls(value)
+    clean, keep = _without_directives(value)
     if keep:
         result[key] = clean
     else:
         result.pop(key, None)
 
 
+def _discard_nulls(value: Any) -> None:
+    """Take away the null fields of objects; null items of lists stay."""
+    if isinstance(value, dict):
+        for key, child in list(value.items()):
+            if child is None:
+                del value[key]
+            else:
+                _discard_nulls(child)
+    elif isinstance(value, list):
+        for item in value:
+            _discard_nulls(item)
+
+
 def _without_directives(value: Any) -> tuple[Any, bool]:
     if isinstance(value, dict):
         if MARKER in value:
             return None, False
-        kept = ((key, _without_directives(child)) for key, child in value.items())
-        return {key: clean for key, (clean, keep) in kept if keep}, True
+        for key, child in list(value.items()):
+            value[key], keep = _without_directives(child)
+            if not keep:
+                del value[key]
+        return value, True
     if isinstance(value, list):
         return [clean for clean, keep in map(_without_directives, value) if keep], True
     return value, True

@@ -17,6 +17,7 @@ SYSTEM_CLASSES: Final[Mapping[str, Mapping[str, Any]]] = {
     "system-cluster-critical": {"value": 2000000000, "preemptionPolicy": "PreemptLowerPriority"},
     "system-node-critical": {"value": 2000001000, "preemptionPolicy": "PreemptLowerPriority"},
 }
+_OTHER_OVERHEAD: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
 
 def add_default_tolerations(spec: Json) -> None:
@@ -73,6 +74,16 @@ def set_priority(pod: Json, list_objects: ListObjects) -> None:
     spec["preemptionPolicy"] = policy
 
 
+def check_overhead(pod: Json, runtime_class: Mapping[str, Any] | None) -> None:
+    """Refuse a pod with another overhead than its runtime class has; this follows the validation of the pod."""
+    overhead = pod["spec"].get("overhead")
+    defined = (runtime_class or {}).get("overhead")
+    if defined is None and overhead is not None:
+        raise _forbidden(pod, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+    if defined is not None and (defined.get("podFixed") or {}) != (overhead or {}):
+        raise _forbidden(pod, _OTHER_OVERHEAD)
+
+
 def _forbidden(pod: Json, why: str) -> Exception:
     return forbidden("", "pods", (pod.get("metadata") or {}).get("name", ""), why)
 
@@ -81,10 +92,7 @@ def set_runtime_class(pod: Json, list_objects: ListObjects) -> None:
     """Give the pod the overhead and the scheduling of its runtime class."""
     spec = pod["spec"]
     name = spec.get("runtimeClassName")
-    overhead = spec.get("overhead")
     if not name:
-        if overhead:
-            raise _forbidden(pod, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
         return
     classes = {
         runtime_class["metadata"]["name"]: runtime_class
@@ -95,11 +103,9 @@ def set_runtime_class(pod: Json, list_objects: ListObjects) -> None:
         raise _forbidden(pod, f'pod rejected: RuntimeClass "{name}" not found')
     fixed = (chosen.get("overhead") or {}).get("podFixed")
     if fixed:
-        if overhead and overhead != fixed:
-            raise _forbidden(pod, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+        if spec.get("overhead") and spec["overhead"] != fixed:
+            raise _forbidden(pod, _OTHER_OVERHEAD)
         spec["overhead"] = dict(fixed)
-    elif overhead:
-        raise _forbidden(pod, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
     scheduling = chosen.get("scheduling") or {}
     selector = dict(spec.get("nodeSelector") or {})
     for key, value in (scheduling.get("nodeSelector") or {}).items():
