@@ -28,6 +28,7 @@ def test_a_time_reads_back_as_it_was_written(moment: datetime) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
+        ('5"\u009e', 'time: unknown unit "\\"\\xc2\\x9e" in duration "5\\"\\xc2\\x9e"'),
         ("", 'time: invalid duration ""'),
         ("1", 'time: missing unit in duration "1"'),
         ("1x", 'time: unknown unit "x" in duration "1x"'),

@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
+from kontend.kube.golang.time import quote
+
 SECONDS: Final = "2006-01-02T15:04:05Z07:00"
 MICROSECONDS: Final = "2006-01-02T15:04:05.000000Z07:00"
 
@@ -60,7 +62,7 @@ def canonical_time(text: str, layout: str = SECONDS) -> str | None:
         rest = rest[match.end() :]
         values.append(int(match[0]))
         if not least <= values[-1] <= most:
-            raise TimeError(f"parsing time {_quote(text)}: {word} out of range")
+            raise TimeError(f"parsing time {quote(text)}: {word} out of range")
     fraction = (_MICROS if layout == MICROSECONDS else _FRACTION).match(rest)
     if fraction is not None:
         rest = rest[fraction.end() :]
@@ -77,10 +79,10 @@ def canonical_time(text: str, layout: str = SECONDS) -> str | None:
         hours, minutes = int(zone[2]), int(zone[3])
         for value, most, word in ((minutes, 60, "minute"), (hours, 24, "hour")):
             if value > most:
-                raise TimeError(f"parsing time {_quote(text)}: time zone offset {word} out of range")
+                raise TimeError(f"parsing time {quote(text)}: time zone offset {word} out of range")
         offset = (hours * 60 + minutes) * (-1 if zone[1] == "-" else 1)
     if rest:
-        raise TimeError(f"parsing time {_quote(text)}: extra text: {_quote(rest)}")
+        raise TimeError(f"parsing time {quote(text)}: extra text: {quote(rest)}")
     return _written(text, values, offset, fraction[0][1:] if fraction and layout == MICROSECONDS else "")
 
 
@@ -88,12 +90,12 @@ def _written(text: str, values: list[int], offset: int, micros: str) -> str | No
     year, month, day = values[:3]
     # Year zero is a leap year; Python's calendar starts at one.
     if not 1 <= day <= monthrange(year or 4, month)[1]:
-        raise TimeError(f"parsing time {_quote(text)}: day out of range")
+        raise TimeError(f"parsing time {quote(text)}: day out of range")
     if offset and year:
         try:
             moment = datetime(*values) - timedelta(minutes=offset)  # type: ignore[arg-type]
         except OverflowError:
-            raise TimeError(f"parsing time {_quote(text)}: year out of range") from None
+            raise TimeError(f"parsing time {quote(text)}: year out of range") from None
         values = [moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second]
     if tuple(values) == _ZERO and not micros.strip("0"):
         return None
@@ -103,15 +105,4 @@ def _written(text: str, values: list[int], offset: int, micros: str) -> str | No
 
 
 def _unreadable(text: str, layout: str, rest: str, name: str) -> TimeError:
-    return TimeError(f"parsing time {_quote(text)} as {_quote(layout)}: cannot parse {_quote(rest)} as {_quote(name)}")
-
-
-def _quote(text: str) -> str:
-    """Quoted as Go's time package does it: every byte that is not printable ASCII as ``\\xNN``."""
-    out: list[str] = []
-    for char in text:
-        if char < " " or char > "\x7f":
-            out.extend(f"\\x{byte:02x}" for byte in char.encode("utf-8", "replace"))
-        else:
-            out.append("\\" + char if char in '"\\' else char)
-    return f'"{"".join(out)}"'
+    return TimeError(f"parsing time {quote(text)} as {quote(layout)}: cannot parse {quote(rest)} as {quote(name)}")

@@ -36,7 +36,7 @@ def parse_duration(text: str) -> int:
     >>> parse_duration("1.5s"), parse_duration("-2m")
     (1500000000, -120000000000)
     """
-    quoted = f'"{text}"'
+    quoted = quote(text)
     rest = text[1:] if text[:1] in ("-", "+") else text
     if rest == "0":
         return 0
@@ -51,7 +51,7 @@ def parse_duration(text: str) -> int:
             raise ValueError(f"time: missing unit in duration {quoted}")
         unit = _UNITS.get(match[3])
         if unit is None:
-            raise ValueError(f'time: unknown unit "{match[3]}" in duration {quoted}')
+            raise ValueError(f"time: unknown unit {quote(match[3])} in duration {quoted}")
         total += whole_number(match[1] or "0") * unit
         # Go reads no more of a fraction than counts.
         fraction = (match[2] or "")[1:19]
@@ -62,6 +62,21 @@ def parse_duration(text: str) -> int:
     if total > MOST_DURATION + negative:
         raise ValueError(f"time: invalid duration {quoted}")
     return -total if negative else total
+
+
+def quote(text: str) -> str:
+    """Quote a text as Go's time package does: every byte that is not printable ASCII as ``\\xNN``.
+
+    >>> print(quote('5"é'))
+    "5\\"\\xc3\\xa9"
+    """
+    out: list[str] = []
+    for char in text:
+        if char < " " or char > "\x7f":
+            out.extend(f"\\x{byte:02x}" for byte in char.encode("utf-8", "replace"))
+        else:
+            out.append("\\" + char if char in '"\\' else char)
+    return f'"{"".join(out)}"'
 
 
 def format_duration(nanoseconds: int) -> str:
