@@ -23,8 +23,12 @@ QUERIES = (
     {"labelSelector": "app!=x"},
     {"labelSelector": "!app"},
     {"fieldSelector": "metadata.name=c3"},
+    {"fieldSelector": "metadata.namespace=kube-system"},
+    {"fieldSelector": "metadata.namespace=kube-system", "labelSelector": "app!=x"},
     {"fieldSelector": "type=Opaque", "labelSelector": "app=y"},
     {"fieldSelector": "type!=Opaque"},
+    {"fieldSelector": "metadata.namespace!=default", "labelSelector": "app!=x", "limit": "2"},
+    {"labelSelector": "app=x", "limit": "2"},
 )
 PATHS = ("/api/v1/secrets", "/api/v1/namespaces/default/secrets", "/api/v1/namespaces/kube-system/secrets")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -203,8 +204,13 @@ def in_order(state: State, target: Target, at: int) -> list[Pair]:
     return _order(state, resource, at).of(namespace if resource.namespaced else "")
 
 
-def selected(state: State, target: Target, at: int, selection: Selection) -> list[Pair] | None:
-    """Return the objects that a selection selects, or None where each must be read and compared."""
+def selected(
+    state: State, target: Target, at: int, selection: Selection, start: str = "", most: int = 0
+) -> list[Pair] | None:
+    """Return the objects from a path on that a selection selects, or None where each must be read and compared.
+
+    No more than ``most`` of them, unless that is 0.
+    """
     resource, namespace = target.resource, target.namespace if target.resource.namespaced else ""
     if target.name or len(state.objects(resource.key)) < _MANY:
         return None
@@ -213,20 +219,30 @@ def selected(state: State, target: Target, at: int, selection: Selection) -> lis
     order = _order(state, resource, at)
     name = None if selection.fields is None else selection.fields.exact("metadata.name")
     if name is not None:
-        return [
-            pair for pair in _named(order, namespace, name) if selection.matches(resource, _read(resource, pair[1]))
-        ]
+        named = starting_at(_named(order, namespace, name), start)
+        return [pair for pair in named if selection.matches(resource, _read(resource, pair[1]))]
     index = order.index(resource)
     keys = index.select(selection)
     if keys is None:
-        return [pair for pair in order.of(namespace) if index.matches(selection, key_at(resource, namespace, pair[0]))]
+        within = starting_at(_within(order, namespace, selection), start)
+        matching = (pair for pair in within if index.matches(selection, key_at(resource, namespace, pair[0])))
+        return list(islice(matching, most or None))
     pairs = [
         (path_of(resource, key, namespace), order.objects[key])
         for key in keys
         if not namespace or key.namespace == namespace
     ]
     pairs.sort(key=_path_of)
-    return pairs
+    return starting_at(pairs, start)
+
+
+def _within(order: Order, namespace: str, selection: Selection) -> list[Pair]:
+    """Return the objects of a namespace, or of the one that a selector of fields names."""
+    pairs = order.of(namespace)
+    only = None if selection.fields is None else selection.fields.exact("metadata.namespace")
+    if namespace or only is None or not order.resource.namespaced:
+        return pairs
+    return pairs[bisect_left(pairs, f"{only}/", key=_path_of) : bisect_left(pairs, _after(only), key=_path_of)]
 
 
 def _named(order: Order, namespace: str, name: str) -> list[Pair]:
@@ -234,8 +250,21 @@ def _named(order: Order, namespace: str, name: str) -> list[Pair]:
     if namespace or not order.resource.namespaced:
         version = order.objects.get(Key(namespace, name))
         return [] if version is None else [(name, version)]
-    end = f"/{name}"
-    return [pair for pair in order.of("") if pair[0].endswith(end)]
+    pairs = order.of("")
+    found: list[Pair] = []
+    at = 0
+    while at < len(pairs):
+        within = pairs[at][0].partition("/")[0]
+        version = order.objects.get(Key(within, name))
+        if version is not None:
+            found.append((f"{within}/{name}", version))
+        at = bisect_left(pairs, _after(within), lo=at, key=_path_of)
+    return found
+
+
+def _after(namespace: str) -> str:
+    """Return a path that is later than all in a namespace and earlier than all in the next one."""
+    return f"{namespace}{chr(ord('/') + 1)}"
 
 
 def path_of(resource: Resource, key: Key, namespace: str) -> str:
