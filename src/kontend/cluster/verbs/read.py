@@ -74,11 +74,15 @@ def listing(state: State, target: Target, options: ListOptions) -> Listing:
     else:
         at = _moment(state, options)
     limit = options.limit if options.resource_version != "0" and not _one_name(target, options) else 0
-    exact = None if selection is None else selected(state, target, at, selection, start, limit and limit + 1)
+    exact = None if selection is None else selected(state, target, at, selection, start, limit)
     if selection is not None and exact is None:
         return _compared(target, at, starting_at(in_order(state, target, at), start), selection, limit)
     pairs = starting_at(in_order(state, target, at), start) if exact is None else exact
-    if not limit or len(pairs) <= limit:
+    # With a selector, the server does not look whether a later object would be selected.
+    has_more = limit and len(pairs) > limit
+    if limit and selection is not None and len(pairs) >= limit:
+        has_more = in_order(state, target, at)[-1][0] > pairs[limit - 1][0]
+    if not has_more:
         return Listing(target.resource, at, [version for _, version in pairs])
     token = _token(at, pairs[limit - 1][0] + "\0")
     remaining = 0 if selection is not None else len(pairs) - limit

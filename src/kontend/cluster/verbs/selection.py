@@ -32,6 +32,8 @@ Pair = tuple[str, Version]
 #: The most objects that are sorted again for each list, and the fewest for which selectors use an index.
 _FEW: Final = 8
 _MANY: Final = 256
+#: The index is used for selectors that select less than one in so many objects.
+_SHARE: Final = 4
 #: Changes that are followed from one sorted list to the next before it is sorted anew.
 _MOST_CHANGES: Final = 2000
 #: Sorted lists that are remembered.
@@ -148,7 +150,9 @@ class Index:
             total = sum(map(len, found))
             if smallest is None or total < size:
                 smallest, size = [key for keys in found for key in keys], total
-        return None if smallest is None else [key for key in smallest if self.matches(selection, key)]
+        if smallest is None or size * _SHARE > len(self._values):
+            return None  # as quick to look at all of them in order, which a page need not do to the end
+        return [key for key in smallest if self.matches(selection, key)]
 
     def matches(self, selection: Selection, key: Key) -> bool:
         """Report whether an object is selected."""
