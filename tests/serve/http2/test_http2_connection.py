@@ -321,6 +321,18 @@ async def test_a_flood_of_frames_that_ask_for_nothing_ends_the_connection(monkey
 
 
 @on_loop
+async def test_empty_data_and_small_windows_ask_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_module, "MOST_IDLE_FRAMES", 100)
+    for flood in (frames.window_update(0, 1) * 101, frames.frame(frames.DATA, 0, 1, b"") * 101):
+        peer = Peer()
+        peer.ask(CONFIG_MAPS, method="POST", end=False)
+        peer.send(frames.window_update(0, 65535) * 200)
+        assert not peer.closed
+        peer.send(flood)
+        assert peer.farewell == frames.ENHANCE_YOUR_CALM
+
+
+@on_loop
 async def test_streams_that_keep_the_server_waiting_are_reset() -> None:
     """A body that does not come, and an answer that is not taken."""
     peer = with_large()

@@ -30,6 +30,8 @@ MOST_STREAMS: Final = 250
 MOST_ABANDONED: Final = 1000
 #: SETTINGS, PING and the like that a client may send between two sweeps, which are a second apart.
 MOST_IDLE_FRAMES: Final = 10_000
+#: A window that grows by less is such a frame: clients enlarge theirs by kilobytes.
+SMALLEST_UPDATE: Final = 256
 #: Octets that may wait for the windows of the client before its next requests wait as well.
 _MOST_UNSENT: Final = 16 << 20
 #: Writing pauses when the operating system has not taken this much.
@@ -240,7 +242,10 @@ class Http2Connection(asyncio.Protocol):
         elif kind == frames.DATA:
             self._data(received)
         elif kind == frames.WINDOW_UPDATE:
-            self._streams.enlarge(received.stream, frames.number(received.payload) & frames.LARGEST_WINDOW)
+            more = frames.number(received.payload) & frames.LARGEST_WINDOW
+            if more < SMALLEST_UPDATE:
+                self._count_idle()
+            self._streams.enlarge(received.stream, more)
         elif kind == frames.RST_STREAM:
             frames.number(received.payload)
             self._reset(self._streams.of_frame(received.stream))
@@ -316,6 +321,8 @@ class Http2Connection(asyncio.Protocol):
         self._streams.ready[stream] = None
 
     def _data(self, received: Frame) -> None:
+        if not received.payload and not received.flags & frames.END_STREAM:
+            self._count_idle()
         more = self._streams.count(len(received.payload))
         if more:
             self.send(frames.window_update(0, more))
