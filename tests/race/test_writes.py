@@ -124,6 +124,62 @@ def test_what_a_person_does_with_kubectl_is_deliberate(log: Log, tmp_path: Path)
     assert log.found(tmp_path) == []
 
 
+def test_a_file_that_is_older_than_the_object_drops_the_field_of_another_manager(log: Log, tmp_path: Path) -> None:
+    """kubectl replace sends the newest version with the old content, under the user and agent of the other manager."""
+    user = log.user()
+    old = user.get(C)
+    user.patch(C, {"data": {"added": "x"}}, fieldManager="kubectl-patch")
+    log.wait(100)
+    user.send("PUT", C, {**old, "metadata": {**user.get(C)["metadata"]}}, fieldManager="kubectl-replace")
+    (finding,) = log.judged(tmp_path).findings
+    assert finding.name == "stale write"
+    assert sentence(finding).startswith("ann (kubectl) as kubectl-replace removed data.added of ConfigMap default/c")
+
+
+def test_a_file_with_another_value_than_before_is_deliberate(log: Log, tmp_path: Path) -> None:
+    """The person has decided on a value that nobody had set."""
+    user = log.user()
+    manager = log.client("manager")
+    manager.get(C)
+    manager.patch(C, {"data": {"next": "8001"}})
+    fresh = user.get(C)
+    user.put(C, {**fresh, "data": {**fresh["data"], "next": "9000"}})
+    assert log.found(tmp_path) == []
+
+
+def test_a_program_may_restore_a_value_with_a_lock(log: Log, tmp_path: Path) -> None:
+    """It has read the change, and undoes it on purpose."""
+    manager, other = log.client("manager"), log.client("other")
+    other.get(C)
+    other.patch(C, {"data": {"next": "8001"}})
+    fresh = manager.get(C)
+    manager.put(C, {**fresh, "data": {**fresh["data"], "next": "8000"}})
+    assert log.found(tmp_path) == []
+
+
+@pytest.mark.parametrize("level", ["Metadata", "Request"])
+def test_writes_without_their_objects_are_suspected(log: Log, tmp_path: Path, level: str) -> None:
+    """Two clients wrote one object within a minute; the log does not show whether one undid the other."""
+    log.level = level
+    one, two = replicas(log)
+    one.patch(C, {"data": {"next": "8001"}})
+    two.patch(C, {"data": {"next": "8002"}})
+    one.patch(W, {"spec": {"size": 2}})
+    assert log.judged(tmp_path).unseen == 1
+
+
+def test_an_event_that_is_delivered_twice_counts_once(log: Log, tmp_path: Path) -> None:
+    """Shippers deliver at least once."""
+    one, two = replicas(log)
+    one.get(C)
+    two.get(C)
+    one.patch(C, {"data": {"next": "8001"}})
+    two.patch(C, {"data": {"next": "8002"}})
+    log.events = [event for event in log.events for _ in range(2)]
+    result = log.judged(tmp_path)
+    assert (result.judged, [len(finding.moments) for finding in result.findings]) == (4, [4])
+
+
 def test_an_element_of_a_list_vanishes(log: Log, tmp_path: Path) -> None:
     """A merge patch replaces the list of conditions, with that of another controller in it."""
     one, two = log.client("one"), log.client("two")

@@ -172,10 +172,10 @@ def _write_page(path: Path, documents: Sequence[Document], result: Result) -> No
 def _undecided(result: Result) -> bool:
     """Decide whether "nothing found" would say too much: no write could be judged, or some are suspected.
 
-    A suspected write replaced a value of another client that a watch may have shown to the writer. Exit code 0 would
-    read as a verdict about it.
+    A suspected write replaced a value of another client that a watch may have shown to the writer, or followed another
+    client's write and was logged without its objects. Exit code 0 would read as a verdict about it.
     """
-    return bool(result.levels) and (not result.judged or bool(result.doubtful))
+    return bool(result.levels) and (not result.judged or bool(result.doubtful) or bool(result.unseen))
 
 
 def _summary(documents: Sequence[Document], result: Result) -> str:
@@ -221,6 +221,11 @@ def _notes(result: Result, reading: Reading) -> Iterator[str]:
             "recent change of another client. Their writers may have seen it through a watch, and a log does not show "
             "what a watch delivers; --lag 50ms reports those that follow so soon"
         )
+    if result.unseen:
+        yield (
+            f"suspected: {result.unseen:,} write{'s' * (result.unseen != 1)} of these within a minute of another "
+            f"client's write of the same object. Only {_FULL} shows whether they undid it"
+        )
     if result.omitted:
         yield f"left out: {result.omitted:,} findings of further causes; --namespace and --kind narrow the search"
     if result.forgotten:
@@ -256,6 +261,7 @@ def _json(documents: Sequence[Document], files: Sequence[str], result: Result, r
         "judgedWrites": result.judged,
         "writesByLevel": dict(sorted(result.levels.items())),
         "doubtful": result.doubtful,
+        "unseen": result.unseen,
         "unreadableLines": reading.bad,
         "notes": list(_notes(result, reading)),
     }

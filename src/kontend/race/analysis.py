@@ -13,15 +13,15 @@ from typing import Any, Final
 from kontend.race.fights import fights_of
 from kontend.race.finding import RaceFinding, Watch
 from kontend.race.history import History, Known, Trail
-from kontend.race.intent import intent_of
+from kontend.race.intent import Intent, intent_of
 from kontend.race.log.actor import Actor
 from kontend.race.log.content import Contents, is_gone, is_object, kind_of, uid_of, version_of
 from kontend.race.log.event import AuditEvent, ObjectKey, Resource
-from kontend.race.log.ordering import in_order
+from kontend.race.log.ordering import in_order, once
 from kontend.race.log.selection import Selection
 from kontend.race.loops import LoopJudge
 from kontend.race.moment import UNKNOWN, Moment, Version, changed_paths, moment_of
-from kontend.race.writes import WriteJudge
+from kontend.race.writes import RECENT, WriteJudge
 
 #: Resources whose writes are heartbeats or leave no object.
 _UNJUDGED: Final = frozenset(
@@ -68,6 +68,8 @@ class Result:
     judged: int = 0
     #: Writes that replaced a value of another client which a watch may have shown to the writer.
     doubtful: int = 0
+    #: Writes without their objects, over a recent write of another client.
+    unseen: int = 0
     #: Findings of further causes, which are not kept.
     omitted: int = 0
     forgotten: int = 0
@@ -78,7 +80,7 @@ class Result:
 def analyse(events: Iterable[AuditEvent], options: Options) -> Result:
     """Return the findings of a log."""
     analysis = _Analysis(options)
-    for event in in_order(events):
+    for event in in_order(once(events)):
         analysis.take(event)
     return analysis.finish()
 
@@ -211,6 +213,8 @@ class _Analysis:
     def _judge(self, event: AuditEvent, trail: Trail, moment: Moment) -> None:
         intent = intent_of(event)
         compared = moment.before is not None and moment.changes
+        if event.level != "RequestResponse" and event.succeeded and self._selection.has_time(event.received):
+            self.result.unseen += _over_another(trail, moment, intent)
         if not event.succeeded:
             if event.code == 409:
                 self._writes.refuse(moment, intent)
@@ -349,6 +353,20 @@ class _Analysis:
             return watch.strict
         spans: Sequence[tuple[float, float, str]] = self._watches.get((watch.actor, watch.resource), ())
         return any(begin <= watch.at <= end and namespace in ("", watch.namespace) for begin, end, namespace in spans)
+
+
+def _over_another(trail: Trail, moment: Moment, intent: Intent) -> bool:
+    """Report if a write that cannot be judged followed another client's, and may have undone it."""
+    if moment.actor.is_user or intent.locked is not None or intent.how in ("create", "apply", "delete"):
+        return False
+    return any(
+        other.actor != moment.actor
+        and other.verb in ("create", "update", "patch")
+        and other.subresource == moment.subresource
+        and 200 <= other.code < 300
+        and moment.received - other.completed <= RECENT
+        for other in trail.moments
+    )
 
 
 def _listed(event: AuditEvent, key: ObjectKey, kind: str, version: Version) -> Moment:

@@ -62,6 +62,8 @@ class Moment:
     base: int | None = None
     #: The fields that a write changed.
     paths: tuple[Path, ...] = ()
+    #: The name under which the writer's fields are managed, where the request says it.
+    manager: str = ""
 
     @property
     def changes(self) -> bool:
@@ -87,6 +89,7 @@ def moment_of(event: AuditEvent, kind: str, **rest: Any) -> Moment:
         event.completed,
         event.code,
         event.message,
+        manager=event.field_manager,
         **rest,
     )
 

@@ -12,7 +12,7 @@ newest version that its writer can have known:
 
 Writes that carry the version that they replace are refused by the server where that is outdated. They are judged for
 one mistake only: the same content sent again after a conflict. Applies name their fields and their manager, and the
-server checks these. What people do with kubectl is deliberate.
+server checks these. What people do with kubectl is deliberate, except for a file that is older than the object.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from kontend.race.intent import Intent
 from kontend.race.log.actor import Actor
 from kontend.race.log.event import ObjectKey
 from kontend.race.moment import UNKNOWN, Moment, Version
+from kontend.race.restores import restored
 from kontend.race.wording import did, had_changed, number_of, object_name
 
 #: The seconds for which a read says from which version a client writes, and if it also watches.
@@ -49,7 +50,7 @@ _FRESH: Final = 30.0
 _FRESH_WATCHING: Final = 1.0
 #: A client that does not watch, and writes so soon after another, is taken to write from what it has been sent before.
 #: Later than that it rather states what it wants, whatever is there.
-_RECENT: Final = 60.0
+RECENT: Final = 60.0
 #: A write whose content is that of an old version is taken for a mistake, not for a correction, within these seconds.
 _SOON: Final = 5.0
 #: A write that follows a conflict within these seconds is a retry.
@@ -100,9 +101,10 @@ class WriteJudge:
     def judge(self, trail: Trail, moment: Moment, intent: Intent) -> Iterator[RaceFinding]:
         """Yield the findings of a write; ``trail`` ends with the moment before it."""
         refused = self._refused.pop((moment.actor, moment.key), None)
-        if moment.actor.is_user or moment.before is None or intent.how in ("create", "apply"):
+        if moment.before is None or moment.before.body is None or intent.how in ("create", "apply"):
             return
-        if moment.before.body is None:
+        if moment.actor.is_user:
+            yield from restored(trail, moment, intent)
             return
         if refused is not None and moment.received - refused.moment.completed <= _RETRY and intent.how != "delete":
             findings = list(self._retried(trail, moment, intent, refused))
@@ -120,7 +122,8 @@ class WriteJudge:
             if findings:
                 return
         if intent.how != "delete":
-            yield from self._stale_content(trail, moment, intent)
+            findings = list(self._stale_content(trail, moment, intent))
+            yield from findings or restored(trail, moment, intent)
 
     # The base of a write
 
@@ -137,7 +140,7 @@ class WriteJudge:
             soon = moment.received - got <= _FRESH_WATCHING
             return _Base(newest, "read"), None if soon else Watch(*place, strict=False)
         latest = next(trail.writes(), None)
-        if latest is not None and moment.received - latest.completed <= _RECENT:
+        if latest is not None and moment.received - latest.completed <= RECENT:
             return _Base(newest, "known"), Watch(*place)
         return None, None
 

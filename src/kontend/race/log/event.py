@@ -65,6 +65,8 @@ class AuditEvent:
     started: bool = False
     #: Bytes of the line.
     size: int = 0
+    #: The same in all events of one request.
+    audit_id: str = ""
 
     @property
     def writes(self) -> bool:
@@ -115,6 +117,7 @@ def event_of(value: Any, file: str, line: int, size: int = 0) -> AuditEvent | No
         "dryRun" in query,
         stage == "ResponseStarted",
         size,
+        _text(value.get("auditID")),
     )
 
 

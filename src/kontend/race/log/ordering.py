@@ -4,6 +4,8 @@ Exports do not keep the order of lines: CloudWatch and Cloud Logging order by th
 of several files. Events wait in a heap until 128 others have come, and leave by their times. One that comes later than
 that is counted, because what was judged before it may be wrong.
 
+Shippers deliver at least once, and rotated files overlap, so the second event of a request is left out.
+
 An API server logs a request when its response is complete, so two writes of one object may be logged in the wrong
 order even so. They wait in a second queue, in which they change places until their versions are in order.
 """
@@ -11,7 +13,7 @@ order even so. They wait in a second queue, in which they change places until th
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Iterator
 from typing import Final, Protocol
 
@@ -26,6 +28,10 @@ _WAITING_BYTES: Final = 4 << 20
 #: Events that wait for earlier ones, and their bytes.
 _HEAP: Final = 128
 _HEAP_BYTES: Final = 4 << 20
+
+
+#: Requests that are remembered, so that a second event of one is left out.
+_REMEMBERED: Final = 10_000
 
 
 class Lateness(Protocol):
@@ -53,6 +59,19 @@ def by_time(events: Iterable[AuditEvent], lateness: Lateness) -> Iterator[AuditE
         lateness.late += first.completed < last
         last = max(last, first.completed)
         yield first
+
+
+def once(events: Iterable[AuditEvent]) -> Iterator[AuditEvent]:
+    """Yield each request once; the beginning and the end of a watch are two."""
+    seen: OrderedDict[tuple[str, bool], None] = OrderedDict()
+    for event in events:
+        key = (event.audit_id, event.started)
+        if event.audit_id and key in seen:
+            continue
+        seen[key] = None
+        if len(seen) > _REMEMBERED:
+            seen.popitem(last=False)
+        yield event
 
 
 def in_order(events: Iterable[AuditEvent]) -> Iterator[AuditEvent]:
