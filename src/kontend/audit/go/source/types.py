@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kontend.audit.go.source import syntax
+from kontend.audit.go.source.api_types import api_field, is_api_type, lister_answer
 from kontend.audit.go.source.package import GoFile, GoFunction, GoStruct, GoType
 from kontend.audit.go.source.scope import How, definitions
 from kontend.audit.go.source.syntax import Node, text
@@ -198,7 +199,7 @@ def field_type(workspace: Workspace, file: GoFile, owner: GoType, name: str, dep
                     return go_type
     if name == "Items" and owner.name.endswith("List"):
         return GoType(owner.package, owner.name[: -len("List")] or owner.name, slice=True)
-    return None
+    return api_field(owner, name)
 
 
 def _call_type(workspace: Workspace, file: GoFile, call: Node, index: int, depth: int) -> GoType | None:
@@ -223,9 +224,26 @@ def _call_type(workspace: Workspace, file: GoFile, call: Node, index: int, depth
                 if _is_parameter(function.results[index], parameter):
                     return file.type_of_node(argument, _generics(file, call))
         return function.file.type_of_node(function.results[index], generics)
+    if operand is not None and function is None and index < 2:
+        answered = _answer_type(workspace, file, operand, name, index, depth)
+        if answered is not None:
+            return answered
     if given and index == 0:  # `ResourceAs[*v1.Widget](cfg)`: what it is asked for is what it gives
         return file.type_of_node(given[0], _generics(file, call))
     return None
+
+
+def _answer_type(workspace: Workspace, file: GoFile, operand: Node, name: str, index: int, depth: int) -> GoType | None:
+    """Return the type of a result of a method that has no body in sight: one of an interface of the tree, or of a
+    lister of client-go, whose names follow those of the types."""
+    owner = type_of(workspace, file, operand, depth + 1)
+    if owner is None:
+        return None
+    struct = workspace.type(owner, file.directory)
+    if struct is not None:
+        results = struct.results.get(name, ()) if struct.interface else ()
+        return struct.file.type_of_node(results[index]) if index < len(results) else None
+    return lister_answer(owner, name) if index == 0 else None
 
 
 def _type_arguments(call: Node) -> list[Node]:
@@ -256,4 +274,4 @@ def container(workspace: Workspace, file: GoFile, node: Node | None) -> str:
         if struct is None or struct.aliased is None:
             break
         file, kind = struct.file, struct.aliased
-    return "single" if kind is not None and kind.package.startswith("dir:") else ""
+    return "single" if kind is not None and (kind.package.startswith("dir:") or is_api_type(kind)) else ""
