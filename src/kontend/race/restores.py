@@ -52,7 +52,8 @@ def restored(trail: Trail, moment: Moment, intent: Intent) -> Iterator[RaceFindi
 def _as_before(other: Moment, moment: Moment, overwrite: Overwrite) -> bool:
     if overwrite.vanished:
         return True
-    assert other.before is not None and moment.version is not None
+    assert other.before is not None
+    assert moment.version is not None
     path = overwrite.path
     return bool(value_at(other.before.content(), path) == value_at(moment.version.content(), path))
 
@@ -67,7 +68,8 @@ def _has_changed(trail: Trail, moment: Moment, path: Path) -> bool:
 
 
 def _finding(trail: Trail, moment: Moment, other: Moment, overwrite: Overwrite) -> RaceFinding:
-    assert other.before is not None and other.version is not None
+    assert other.before is not None
+    assert other.version is not None
     names = moment.actor == other.actor
     return RaceFinding(
         VANISHED_ELEMENT if overwrite.vanished else STALE_WRITE,

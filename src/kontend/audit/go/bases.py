@@ -8,9 +8,9 @@ paths only.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
+from kontend.audit.go.raw_patches import raw_patch
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
 from kontend.audit.go.source.scope import Definition, How, definitions, outermost_function
@@ -20,12 +20,7 @@ from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import BaseOrigin, Lock, PatchType
 
 _HOPS = 3
-_LOCK_WORD = "OptimisticLock"
-_DIFFED = re.compile(r"MergeFrom|MergePatch\(|CreatePatch\(|\.Data\(\s*\w")
-_VERSION_WORD = re.compile(r"resourceVersion|ResourceVersion")
-_TEST_OP = re.compile(
-    r"""["'`\\]op["'`\\]+\s*:\s*["'`\\]+test\b|Op(?:eration)?:\s*"test"|\btest\b.*?/(?:metadata|status|spec)|NewTest"""
-)
+_LOCK = "MergeFromWithOptimisticLock"
 _PATCH_TYPES = (
     ("JSONPatchType", PatchType.JSON),
     ("StrategicMergePatchType", PatchType.STRATEGIC),
@@ -200,7 +195,7 @@ def _options_lock(workspace: Workspace, file: GoFile, options: list[Node], depth
     """Decide whether the options of a base ask for the lock, following variables that hold them."""
     unknown = False
     for option in options:
-        if _LOCK_WORD in text(option):
+        if syntax.mentions(option, _LOCK):
             return Lock.LOCKED
         node = syntax.strip(option)
         while node is not None and node.type in ("variadic_argument",):
@@ -212,7 +207,7 @@ def _options_lock(workspace: Workspace, file: GoFile, options: list[Node], depth
             if definition.how is How.PARAMETER:
                 answers += _argument_locks(workspace, definition, text(node), depth)
             elif definition.value is not None:
-                answers.append(Lock.LOCKED if _LOCK_WORD in text(definition.value) else Lock.UNLOCKED)
+                answers.append(Lock.LOCKED if syntax.mentions(definition.value, _LOCK) else Lock.UNLOCKED)
         if answers and all(answer is Lock.LOCKED for answer in answers):
             return Lock.LOCKED
         if Lock.LOCKED in answers:
@@ -241,44 +236,11 @@ def from_data(workspace: Workspace, file: GoFile, data: Node, kind: PatchType, n
     """Judge raw patch bytes by how the function builds them: a diff has a base, a literal body has none."""
     if kind is PatchType.APPLY:
         return PatchSource(Lock.OWNED, kind, BaseOrigin.INLINE, file, node, hops=hops)
-    source, snapshot = _how_built(workspace, file, data, 0)
-    if not source:
+    made = raw_patch(workspace, file, data)
+    if not made.known:
         return PatchSource(Lock.UNKNOWN, kind, BaseOrigin.INLINE, file, node, None, data, hops)
-    origin = BaseOrigin.INLINE if _DIFFED.search(source) else BaseOrigin.BODY
-    if kind is PatchType.JSON:
-        lock = Lock.LOCKED if _TEST_OP.search(source) or "/metadata/resourceVersion" in source else Lock.UNLOCKED
-    else:
-        lock = Lock.LOCKED if _LOCK_WORD in source or _VERSION_WORD.search(source) else Lock.UNLOCKED
-    return PatchSource(lock, kind, origin, file, node, snapshot, data, hops)
-
-
-def _how_built(workspace: Workspace, file: GoFile, node: Node, depth: int) -> tuple[str, Node | None]:
-    """Collect the source text that goes into raw patch bytes, following variables backwards."""
-    stripped = syntax.strip(node)
-    if stripped is None or depth > 6:
-        return "", None
-    source, snapshot = text(stripped), None
-    for call in syntax.calls(stripped):
-        _, name = syntax.callee(call)
-        if name in ("MergeFrom", "MergeFromWithOptions"):
-            snapshot = next(iter(syntax.arguments(call)), None)
-        function = resolve_function(workspace, file, call)
-        if function is not None and depth < 2:
-            source += "\n" + text(function.body)
-    traced = False
-    outer = outermost_function(stripped)
-    for identifier in syntax.descend(stripped, lambda child: child.type == "identifier"):
-        for definition in definitions(workspace, file, text(identifier), identifier):
-            if definition.value is not None:
-                more, inner = _how_built(workspace, definition.file, definition.value, depth + 1)
-                source, snapshot, traced = source + "\n" + more, snapshot or inner, True
-        match = re.search(
-            rf"\b{re.escape(text(identifier))}\.(SetResourceVersion\([^\"]|ResourceVersion\s*=[^=])", text(outer)
-        )
-        source += "\nresourceVersion" if match else ""
-    if stripped.type == "identifier" and not traced:
-        return "", None
-    return source, snapshot
+    origin = BaseOrigin.INLINE if made.is_diff else BaseOrigin.BODY
+    return PatchSource(made.lock(workspace, kind), kind, origin, file, node, made.snapshot, data, hops)
 
 
 def together(made: list[PatchSource]) -> Lock:

@@ -203,7 +203,7 @@ def _lock(
         return Lock.VERSIONED, None
     if write.verb is Verb.UPDATE:
         return (Lock.UNLOCKED if without_version(workspace, write, source) else Lock.VERSIONED), None
-    if write.verb is Verb.DELETE and any("Preconditions" in text(option) for option in write.options):
+    if write.verb is Verb.DELETE and any(syntax.mentions(option, "Preconditions") for option in write.options):
         return Lock.LOCKED, None
     return Lock.NONE, None
 
@@ -224,10 +224,10 @@ def window_start(workspace: Workspace, write: Write, made: list[PatchSource]) ->
             taken = [
                 definition.node.start_byte
                 for definition in definitions(workspace, write.file, text(copied), copied)
-                if definition.how is How.VALUE and "DeepCopy" in text(definition.value)
+                if definition.how is How.VALUE and syntax.takes_copy(definition.value)
             ]
             start = max([start, *taken])
-        elif "DeepCopy" in text(source.snapshot):
+        elif syntax.takes_copy(source.snapshot):
             start = max(start, source.node.start_byte)
     if write.dialect is Dialect.LIBRARY:
         return _helper_made(outer, write)
@@ -282,7 +282,11 @@ def _status_kept(write: Write) -> bool:
         operand, name = syntax.callee(call)
         args = syntax.arguments(call)
         later = call.start_byte > write.call.end_byte and name in ("Update", "Patch", "UpdateStatus") and len(args) > 1
-        if later and ("Status" in text(operand) or name == "UpdateStatus") and syntax.selector(args[1]) == parts:
+        if (
+            later
+            and (syntax.mentions(operand, "Status") or name == "UpdateStatus")
+            and syntax.selector(args[1]) == parts
+        ):
             return True
     return False
 
@@ -340,7 +344,7 @@ def _base(workspace: Workspace, file: GoFile, made: list[PatchSource], lock: Loc
 
 def _short_call(write: Write) -> str:
     if write.dialect is Dialect.CONTROLLER and write.subresource:
-        status = write.subresource == "status" and ".Status()" in text(write.call)
+        status = write.subresource == "status" and syntax.mentions(syntax.field(write.call, "function"), "Status")
         return f"Status().{write.method}" if status else f"SubResource({write.subresource}).{write.method}"
     return write.method
 

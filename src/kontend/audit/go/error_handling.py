@@ -241,7 +241,7 @@ def _already_handled(body: Node, other: str) -> bool:
             while check is not None and check.type == "if_statement":  # an if and its else-ifs
                 condition = text(check.child_by_field_name("condition"))
                 checked = re.fullmatch(rf"\(?\s*{re.escape(other)}\s*!=\s*nil\s*\)?", condition)
-                if checked and "return" in text(check.child_by_field_name("consequence")):
+                if checked and _returns(check.child_by_field_name("consequence")):
                     return True
                 check = check.child_by_field_name("alternative")
             if previous.type in ("short_var_declaration", "assignment_statement"):
@@ -251,6 +251,10 @@ def _already_handled(body: Node, other: str) -> bool:
             previous = previous.prev_named_sibling
         node = node.parent
     return False
+
+
+def _returns(block: Node | None) -> bool:
+    return block is not None and any(syntax.descend(block, lambda node: node.type == "return_statement"))
 
 
 def _swallowed_conflict(statement: Node, body: Node, error: str) -> int:
@@ -267,6 +271,11 @@ def _swallowed_conflict(statement: Node, body: Node, error: str) -> int:
         if statements and statements[-1].type == "statement_list":
             statements = syntax.children(statements[-1])
         returned = statements[-1] if statements and statements[-1].type == "return_statement" else None
-        if returned is not None and _returns_error(returned) and _succeeds(returned) and "Result" in text(returned):
+        if (
+            returned is not None
+            and _returns_error(returned)
+            and _succeeds(returned)
+            and syntax.mentions(returned, "Result")
+        ):
             return line(returned)
     return 0

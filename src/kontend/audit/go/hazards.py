@@ -15,6 +15,7 @@ from kontend.audit.go.calls.write import Write
 from kontend.audit.go.error_handling import error_path
 from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.order import order_facts
+from kontend.audit.go.raw_patches import raw_patch
 from kontend.audit.go.shallow_copies import shallow_copy
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction
@@ -22,7 +23,7 @@ from kontend.audit.go.source.scope import How, definitions, may_reach, outermost
 from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.types import resolve_function
 from kontend.audit.go.source.workspace import Workspace
-from kontend.audit.site import Fact, Lock, Provenance, Target, Verb
+from kontend.audit.site import BaseOrigin, Fact, Lock, PatchType, Provenance, Target, Verb
 
 _INDEXED = re.compile(r"/\d+(?=[\"'/`]|$)|/%d|/-\b|strconv\.Itoa")
 
@@ -38,6 +39,7 @@ def hazards(
         facts += _indexed_json_patch(workspace, write, made, lock)
         if lock in (Lock.UNLOCKED, Lock.MIXED) and not status:
             facts += _rebuilt_list(write, changed)
+        facts += _list_in_body(workspace, write, made)
         if any(source.lock is Lock.LOCKED for source in made):
             facts += _reused_base(workspace, write, made)
     if status and source is Provenance.SHARED:
@@ -81,10 +83,10 @@ def _snapshot_position(workspace: Workspace, write: Write, made: PatchSource, ou
     node = syntax.strip(made.snapshot)
     if node is not None and node.type == "identifier":
         for definition in definitions(workspace, write.file, text(node), node):
-            if definition.how is How.VALUE and definition.value is not None and "DeepCopy" in text(definition.value):
+            if definition.how is How.VALUE and definition.value is not None and syntax.takes_copy(definition.value):
                 return definition.node.start_byte, syntax.root_identifier(_copied(definition.value))
         return None
-    if node is not None and "DeepCopy" in text(node):
+    if node is not None and syntax.takes_copy(node):
         return made.node.start_byte, syntax.root_identifier(_copied(node))
     return None
 
@@ -180,6 +182,19 @@ def _rebuilt_list(write: Write, changed: list[Mutation]) -> list[Fact]:
         if listed and not literal and not re.search(r"(?i)cabundle|\[\]byte", f"{change.path} {text(change.value)}"):
             said = f"{change.path} is replaced whole at :{line(change.node)}"
             return [Fact("list-replaced-without-lock", line(write.call), said)]
+    return []
+
+
+def _list_in_body(workspace: Workspace, write: Write, made: list[PatchSource]) -> list[Fact]:
+    """A list of the status that was read, in the bytes of an unlocked merge patch."""
+    for source in made:
+        if source.lock is not Lock.UNLOCKED or source.patch_type is not PatchType.MERGE or source.data is None:
+            continue
+        found = raw_patch(workspace, source.file, source.data).read_list(workspace)
+        if found is not None and source.origin is BaseOrigin.BODY:
+            path, expression = found
+            said = f"{path} in the body was read at :{line(expression)}"
+            return [Fact("list-merge-patch-without-lock", line(write.call), said)]
     return []
 
 

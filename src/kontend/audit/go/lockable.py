@@ -83,7 +83,7 @@ def _as_new_as_object(workspace: Workspace, write: Write, source: PatchSource, r
     snapshot = syntax.root_identifier(_original(source.snapshot))
     if not snapshot or source.file is not write.file:
         return True
-    copied = "DeepCopy" in text(source.snapshot)
+    copied = syntax.takes_copy(source.snapshot)
     if retry is not None and not copied and _from_before(workspace, write, source, retry):
         return False
     start = source.node.start_byte if copied else _taken(workspace, write.file, source.snapshot, write.call)

@@ -71,7 +71,7 @@ def _wrapper(workspace: Workspace, file: GoFile, literal: Node) -> Node | None:
         call = parent.parent
         if call is not None and (_WRAPPERS.match(syntax.callee(call)[1]) or _own_wrapper(workspace, file, call)):
             return call
-        if call is not None and _POLLS.match(syntax.callee(call)[1]) and "IsConflict(" in text(literal):
+        if call is not None and _POLLS.match(syntax.callee(call)[1]) and syntax.mentions(literal, "IsConflict"):
             return call
     statement = syntax.enclosing(literal, "short_var_declaration")
     outer = syntax.enclosing(literal, "function_declaration", "method_declaration")
@@ -151,7 +151,9 @@ def _reads(workspace: Workspace, file: GoFile, literal: Node, parts: list[str]) 
             provenances.append(read)
             continue
         if name in ("Get", "get", "Refresh", "refresh") and operand is not None:
-            if any("GetOptions" in text(arg) for arg in args):  # client-go answers with what it read, from the server
+            if any(
+                syntax.mentions(arg, "GetOptions") for arg in args
+            ):  # client-go answers with what it read, from the server
                 provenances.append(Provenance.LIVE_GET)
                 continue
             if len(args) >= 3 and parts and syntax.selector(args[2])[:1] != parts:
@@ -208,7 +210,7 @@ def _blind(file: GoFile, literal: Node, call: Node, parts: list[str], rereads: b
         return ""
     lent = rf"\b{re.escape(parts[0])}\.({_BORROWED})"
     borrowed = re.search(lent, text(literal)[: call.start_byte - literal.start_byte])
-    if borrowed and "Status" in text(call):
+    if borrowed and syntax.mentions(call, "Status", "UpdateStatus"):
         return borrowed.group(0)
     if not rereads:
         return ""

@@ -146,7 +146,7 @@ def _read_between(write: Write, outer: Node, created: Node, parts: list[str]) ->
             if len(args) >= 3 and syntax.selector(args[2]) == parts:
                 return True
             statement = syntax.enclosing(call, "short_var_declaration", "assignment_statement")
-            if statement is not None and parts[0] in text(syntax.field(statement, "left")):
+            if statement is not None and syntax.mentions(syntax.field(statement, "left"), parts[0]):
                 return True
     return False
 

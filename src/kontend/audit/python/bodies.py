@@ -17,6 +17,7 @@ from kontend.audit.python.source.module import (
     bindings,
     constant,
     dotted,
+    entries,
     loops,
     parameters,
     root_name,
@@ -339,9 +340,7 @@ def _attribute_version(node: ast.AST, name: str) -> bool:
 def _operations(module: Module, node: ast.AST, body: Body) -> None:
     """Collect JSON patch operations from dictionaries with `op` and `path`."""
     for inner in ast.walk(node):
-        if not isinstance(inner, ast.Dict):
-            continue
-        pairs = {constant(key): value for key, value in zip(inner.keys, inner.values, strict=True) if key is not None}
+        pairs = entries(inner)
         if "op" in pairs and "path" in pairs:
             body.known = True
             path = pairs["path"]

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kontend.audit.python.kinds import object_kind, resource_name
-from kontend.audit.python.source.module import Module, argument, bindings, constant, dotted
+from kontend.audit.python.source.module import Module, argument, bindings, constant, dotted, entries
 from kontend.audit.site import Lock, PatchType, Verb
 
 _TYPED = re.compile(r"^(patch|replace|create|delete)_(namespaced|cluster)_(\w+?)(_status|_scale)?(_with_http_info)?$")
@@ -71,12 +72,11 @@ def content_type(module: Module, node: ast.Call, default: PatchType) -> PatchTyp
     """Return the patch type a call asks for with `_content_type=`, `content_type=`, `type=` or a header."""
     for keyword in node.keywords:
         if keyword.arg in ("_content_type", "content_type", "headers", "header_params", "type", "patch_type"):
-            shown = module.text(keyword.value)
-            for name, kind in _CONTENT.items():
-                if name in shown:
-                    return kind
+            for said in _constants(module, keyword.value, node):
+                if said.partition(";")[0].strip() in _CONTENT:
+                    return _CONTENT[said.partition(";")[0].strip()]
             if keyword.arg in ("type", "patch_type"):
-                word = shown.rsplit(".", 1)[-1].strip("'\"").lower()
+                word = (constant(keyword.value) or dotted(keyword.value).rsplit(".", 1)[-1]).lower()
                 return {
                     "json": PatchType.JSON,
                     "merge": PatchType.MERGE,
@@ -84,6 +84,23 @@ def content_type(module: Module, node: ast.Call, default: PatchType) -> PatchTyp
                     "apply": PatchType.APPLY,
                 }.get(word, default)
     return default
+
+
+def _constants(module: Module, node: ast.AST, use: ast.AST, depth: int = 0) -> Iterator[str]:
+    """Yield the strings in an expression, and in what the names in it are bound to."""
+    for inner in ast.walk(node):
+        if constant(inner):
+            yield constant(inner)
+        elif isinstance(inner, ast.Name) and depth < 3:
+            for value in bindings(module, inner.id, use):
+                yield from _constants(module, value, use, depth + 1)
+
+
+def _has_preconditions(node: ast.Call) -> bool:
+    return any(
+        (isinstance(inner, ast.keyword) and inner.arg == "preconditions") or "preconditions" in entries(inner)
+        for inner in ast.walk(node)
+    )
 
 
 def _official(module: Module, node: ast.Call, func: ast.Attribute) -> ClientCall | None:
@@ -116,7 +133,7 @@ def _official(module: Module, node: ast.Call, func: ast.Attribute) -> ClientCall
     library = "kubernetes_asyncio" if module.uses("kubernetes_asyncio") else "kubernetes"
     lock = Lock.OWNED if verb is Verb.APPLY else None
     if verb is Verb.DELETE:
-        lock = Lock.LOCKED if "preconditions" in module.text(node).lower() else Lock.NONE
+        lock = Lock.LOCKED if _has_preconditions(node) else Lock.NONE
     return ClientCall(node, verb, func.attr, library, status, body, kind, patch_type, lock, not status, inherited)
 
 
@@ -186,10 +203,7 @@ def _has_test(module: Module, operations: ast.AST, use: ast.Call, depth: int = 0
     The operations are read from the syntax tree: the word is also part of paths such as `/status/latest`.
     """
     for node in ast.walk(operations):
-        if isinstance(node, ast.Dict) and any(
-            key is not None and constant(key) == "op" and constant(value) == "test"
-            for key, value in zip(node.keys, node.values, strict=True)
-        ):
+        if constant(entries(node).get("op")) == "test":
             return True
         if isinstance(node, ast.Name) and depth < 3:
             held = bindings(module, node.id, use)
@@ -207,9 +221,9 @@ def _lightkube(module: Module, node: ast.Call, func: ast.Attribute) -> ClientCal
         return None
     if "client" not in dotted(func.value).lower():
         return None
-    first = module.text(node.args[0])
-    status = ".Status" in first or "subresource" in module.text(node)
-    kind = first.split(".")[0]
+    first = dotted(node.args[0]).split(".")
+    status = "Status" in first[1:] or any(keyword.arg == "subresource" for keyword in node.keywords)
+    kind = first[0]
     if func.attr in ("patch", "set"):
         body = argument(node, 2 if func.attr == "patch" else 0, "obj")
         default = PatchType.STRATEGIC if func.attr == "patch" else PatchType.MERGE
@@ -250,13 +264,12 @@ def _object_patch(module: Module, node: ast.Call, func: ast.Attribute) -> Client
     if isinstance(given, ast.Name):
         call = bindings(module, given.id, node)
         given = call[-1] if call else given
-    looks = isinstance(given, ast.Dict) and any(
-        constant(key) in ("status", "metadata", "spec", "data") and not isinstance(value, ast.Constant)
-        for key, value in zip(given.keys, given.values, strict=True)
-        if key is not None
+    looks = given is not None and any(
+        key in ("status", "metadata", "spec", "data") and not isinstance(value, ast.Constant)
+        for key, value in entries(given).items()
     )
     if isinstance(given, ast.List):
-        looks = any(isinstance(element, ast.Dict) and "op" in map(constant, element.keys) for element in given.elts)
+        looks = any("op" in entries(element) for element in given.elts)
     near = any(re.search(r"kube|k8s|kopf|kr8s|openshift", origin) for origin in module.imports.values())
     if not (subresource or (looks and near) or (dynamic and module.uses("kubernetes", "openshift"))):
         return None

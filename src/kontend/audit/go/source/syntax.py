@@ -26,12 +26,14 @@ __all__ = [
     "field",
     "inside",
     "line",
+    "mentions",
     "nearby_calls",
     "parse",
     "previous",
     "root_identifier",
     "selector",
     "strip",
+    "takes_copy",
     "text",
 ]
 
@@ -47,8 +49,11 @@ def _query(source: str) -> Query:
 
 
 def parse(source: bytes) -> Tree:
-    """Parse Go source; never raises for wrong code."""
-    return Parser(_language()).parse(source)
+    """Parse Go source; never raises for wrong code.
+
+    The grammar wants a line end after the last declaration, which Go does not.
+    """
+    return Parser(_language()).parse(source if source.endswith(b"\n") else source + b"\n")
 
 
 def captures(node: Node, query: str, name: str) -> list[Node]:
@@ -191,6 +196,21 @@ def assignments(node: Node) -> tuple[Node, ...]:
 
 
 @lru_cache(maxsize=1024)
+def mentions(node: Node | None, *names: str) -> bool:
+    """Report if an expression has one of these names in it: as a variable, a field, a type or a function."""
+    if node is None:
+        return False
+    kinds = ("identifier", "field_identifier", "type_identifier", "package_identifier")
+    return any(text(inner) in names for inner in descend(node, lambda inner: inner.type in kinds))
+
+
+def takes_copy(node: Node | None) -> bool:
+    """Report if an expression calls a generated copy function."""
+    return node is not None and any(
+        callee(call)[1] in ("DeepCopy", "DeepCopyObject", "DeepCopyInto") for call in calls(node)
+    )
+
+
 def assignments_by_name(node: Node) -> dict[str, list[tuple[Node, int]]]:
     """Return the assignments below a node to plain names, with the position of the name on the left."""
     by_name: dict[str, list[tuple[Node, int]]] = {}

@@ -297,6 +297,20 @@ def argument(call: ast.Call, position: int, *names: str) -> ast.expr | None:
     return call.args[position] if 0 <= position < len(call.args) else None
 
 
+def entries(node: ast.AST) -> dict[str, ast.expr]:
+    """Return the values of a dictionary by the keys that are constants: `{"op": x}` and `dict(op=x)`.
+
+    >>> list(entries(ast.parse("dict(op='test', path=p)", mode="eval").body))
+    ['op', 'path']
+    """
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return {constant(key): value for key, value in pairs if key is not None}
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
+        return {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+    return {}
+
+
 def constant(node: ast.AST | None) -> str:
     """Return the text of a string constant, or nothing."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
