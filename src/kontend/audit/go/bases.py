@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kontend.audit.go.raw_patches import raw_patch
+from kontend.audit.go.raw_patches import emptied_versions, raw_patch
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
 from kontend.audit.go.source.scope import Definition, How, definitions, outermost_function
@@ -171,7 +171,7 @@ def _from_call(workspace: Workspace, file: GoFile, call: Node, hops: int, depth:
     args = syntax.arguments(call)
     if name in ("MergeFrom", "MergeFromWithOptions", "StrategicMergeFrom") and args:
         kind = PatchType.STRATEGIC if name.startswith("Strategic") else PatchType.MERGE
-        lock = _options_lock(workspace, file, args[1:], depth)
+        lock = _emptied(call, args[:1]) or _options_lock(workspace, file, args[1:], depth)
         return [PatchSource(lock, kind, BaseOrigin.INLINE, file, call, args[0], hops=hops)]
     if name in ("RawPatch", "ConstantPatch") and len(args) == 2:
         return [from_data(workspace, file, args[1], patch_type(text(args[0])), call, hops)]
@@ -188,7 +188,23 @@ def _from_call(workspace: Workspace, file: GoFile, call: Node, hops: int, depth:
             if value.type == "nil":
                 continue
             sources += resolve(workspace, function.file, value, hops=hops + 1, depth=depth + 1)
-    return [replace(made, origin=BaseOrigin.HELPER) for made in sources]
+    emptied = _emptied(call, args)
+    return [replace(made, origin=BaseOrigin.HELPER, lock=emptied or made.lock) for made in sources]
+
+
+def _emptied(call: Node, bases: list[Node]) -> Lock | None:
+    """Return the lock of a diff whose base has had its version taken away: the diff carries that of the object.
+
+    `base.SetResourceVersion("")` is how code locked before there was an option for it, and how helpers lock on request.
+    """
+    outer = outermost_function(call)
+    names = {syntax.root_identifier(base) for base in bases} - {""}
+    for node in emptied_versions(outer, names) if outer is not None and names else ():
+        if node.start_byte < call.start_byte:
+            around = syntax.enclosing(node, "if_statement")
+            asked = around is not None and not syntax.inside(call, around)
+            return Lock.MIXED if asked else Lock.LOCKED
+    return None
 
 
 def _options_lock(workspace: Workspace, file: GoFile, options: list[Node], depth: int) -> Lock:

@@ -87,7 +87,7 @@ def _snapshot_position(workspace: Workspace, write: Write, made: PatchSource, ou
                 return definition.node.start_byte, syntax.root_identifier(_copied(definition.value))
         return None
     if node is not None and syntax.takes_copy(node):
-        return made.node.start_byte, syntax.root_identifier(_copied(node))
+        return node.start_byte, syntax.root_identifier(_copied(node))
     return None
 
 

@@ -95,6 +95,15 @@ def _collect(workspace: Workspace, file: GoFile, node: Node, made: RawPatch, dep
     return traced or stripped.type != "identifier"
 
 
+def emptied_versions(outer: Node, names: set[str]) -> Iterator[Node]:
+    """Yield the statements that take the version of one of these objects away."""
+    for name in sorted(names):
+        for change in _version_changes(outer, name):
+            given = syntax.arguments(change) if change.type == "call_expression" else values(change)
+            if given and all(map(_empty, given)):
+                yield change
+
+
 def _version_changes(outer: Node, name: str) -> Iterator[Node]:
     """Yield the statements that give an object its version: `obj.ResourceVersion = v`, `obj.SetResourceVersion(v)`."""
     for statement in syntax.assignments(outer):

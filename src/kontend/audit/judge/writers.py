@@ -148,7 +148,11 @@ class Writers:
         apart = self.of_other_programs(site)
         if apart:
             return f"also written by {_name(apart[0])} in another program of the tree, {apart[0].programs[0]}"
-        separated = [other for other in self._elsewhere(site) if shared_fields(site, other)]
+        separated = [
+            other
+            for other in self._elsewhere(site)
+            if (other.path, other.line) != (site.path, site.line) and shared_fields(site, other)
+        ]
         if separated and (site.filtered or separated[0].filtered):
             return f"also written by {_name(separated[0])}, though predicates may keep their objects apart"
         if separated:
