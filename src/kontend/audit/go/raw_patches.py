@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
@@ -91,27 +92,32 @@ def _collect(workspace: Workspace, file: GoFile, node: Node, made: RawPatch, dep
             if definition.value is not None:
                 traced = _collect(workspace, definition.file, definition.value, made, depth + 1) or traced
         if outer is not None:
-            made.nodes += [(file, change) for change in _version_changes(outer, text(identifier))]
+            made.nodes += [(file, change) for change in _version_changes(outer).get(text(identifier), ())]
     return traced or stripped.type != "identifier"
 
 
 def emptied_versions(outer: Node, names: set[str]) -> Iterator[Node]:
     """Yield the statements that take the version of one of these objects away."""
     for name in sorted(names):
-        for change in _version_changes(outer, name):
+        for change in _version_changes(outer).get(name, ()):
             given = syntax.arguments(change) if change.type == "call_expression" else values(change)
             if given and all(map(_empty, given)):
                 yield change
 
 
-def _version_changes(outer: Node, name: str) -> Iterator[Node]:
-    """Yield the statements that give an object its version: `obj.ResourceVersion = v`, `obj.SetResourceVersion(v)`."""
+@lru_cache(maxsize=256)
+def _version_changes(outer: Node) -> dict[str, list[Node]]:
+    """Return the statements that give an object its version, by object: `obj.ResourceVersion = v`,
+    `obj.SetResourceVersion(v)`."""
+    changes: dict[str, list[Node]] = {}
     for statement in syntax.assignments(outer):
-        if any(syntax.root_identifier(target) == name and _sets_version(target) for target in targets(statement)):
-            yield statement
+        for target in targets(statement):
+            if _sets_version(target):
+                changes.setdefault(syntax.root_identifier(target), []).append(statement)
     for call in syntax.calls(outer):
-        if syntax.callee(call)[1] == "SetResourceVersion" and syntax.root_identifier(syntax.callee(call)[0]) == name:
-            yield call
+        if syntax.callee(call)[1] == "SetResourceVersion":
+            changes.setdefault(syntax.root_identifier(syntax.callee(call)[0]), []).append(call)
+    return changes
 
 
 def _names_version(node: Node) -> bool:

@@ -203,7 +203,7 @@ def _known(site: Site, speaker: Site, writers: Writers, harm: Harm | None, *, pa
     fields = f"writes {field_text(site)};" if site.fields else "its fields are not in sight,"
     said = f"{call_text(site)}{source}: {lock}; {fields} {writers.described(speaker)}."
     if not partial:
-        said = _lead(site, harm) + said
+        said = _lead(site, speaker, writers, harm) + said
     if site.lists and site.patch_type is not PatchType.STRATEGIC:
         said += f" {list_text(site)} replaced whole: an element that another writer added since the read is dropped."
     elif not partial:
@@ -224,12 +224,14 @@ def _known(site: Site, speaker: Site, writers: Writers, harm: Harm | None, *, pa
     return said
 
 
-def _lead(site: Site, harm: Harm | None) -> str:
+def _lead(site: Site, speaker: Site, writers: Writers, harm: Harm | None) -> str:
     """Return the first words of a finding: the ones that tell an error from a choice."""
     if harm is Harm.DEAD_BRANCH:
         return "Dead conflict handling: "
     if harm is not None:
         return ""
+    if writers.separated(speaker):
+        return "Writers kept apart, no list: "
     known = site.kind and site.fields and site.fields != ("status",)
     return "One writer, no list: " if known else "Fields or kind not in sight: "
 

@@ -97,15 +97,15 @@ class Writers:
     def of_other_programs(self, site: Site) -> list[Site]:
         """Return the writers that share a field with a site and that only another program of the tree contains.
 
-        No queue orders two programs. Copies of one function are left out: variants of a program, of which one is
-        installed.
+        No queue orders two programs, and a predicate of one of them keeps no object from the other. Copies of one
+        function are left out: variants of a program, of which one is installed.
         """
         return [
             other
             for other in self._elsewhere(site)
             if _apart(site, other)
             and not (site.function and site.function == other.function)
-            and not (site.filtered or other.filtered)
+            and not (site.filtered and other.filtered)
             and shared_fields(site, other)
         ]
 
@@ -119,6 +119,14 @@ class Writers:
             return []
         by_worker = self._by_worker.get(resource_key(site.kind), {})
         return [other for sites in by_worker.values() for other in sites[:_FEW] if not _one_queue(site, other)]
+
+    def separated(self, site: Site) -> list[Site]:
+        """Return the writers that share a field with a site in another worker, whatever keeps their objects apart."""
+        return [
+            other
+            for other in self._elsewhere(site)
+            if (other.path, other.line) != (site.path, site.line) and shared_fields(site, other)
+        ]
 
     def locking(self, site: Site) -> list[Site]:
         """Return the writers of the same kind in other functions of the program that lock a status patch."""
@@ -148,11 +156,7 @@ class Writers:
         apart = self.of_other_programs(site)
         if apart:
             return f"also written by {_name(apart[0])} in another program of the tree, {apart[0].programs[0]}"
-        separated = [
-            other
-            for other in self._elsewhere(site)
-            if (other.path, other.line) != (site.path, site.line) and shared_fields(site, other)
-        ]
+        separated = self.separated(site)
         if separated and (site.filtered or separated[0].filtered):
             return f"also written by {_name(separated[0])}, though predicates may keep their objects apart"
         if separated:

@@ -195,7 +195,6 @@ def assignments(node: Node) -> tuple[Node, ...]:
     return tuple(captures(node, _ASSIGNMENTS, "assign"))
 
 
-@lru_cache(maxsize=1024)
 def mentions(node: Node | None, *names: str) -> bool:
     """Report if an expression has one of these names in it: as a variable, a field, a type or a function."""
     if node is None:
@@ -211,6 +210,7 @@ def takes_copy(node: Node | None) -> bool:
     )
 
 
+@lru_cache(maxsize=1024)
 def assignments_by_name(node: Node) -> dict[str, list[tuple[Node, int]]]:
     """Return the assignments below a node to plain names, with the position of the name on the left."""
     by_name: dict[str, list[tuple[Node, int]]] = {}
