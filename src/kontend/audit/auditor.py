@@ -55,7 +55,7 @@ def _audit(paths: Sequence[str], settings: Settings, progress: Progress) -> Repo
     sites = _shown(classified)
     if not settings.include_generated:
         sites = [site for site in sites if site.role is not Role.GENERATED]
-    shown = {_short(path): text for path, text in (sources.go | sources.python).items()}
+    shown = sources.go.shown(sources.python, _short)
     findings = _judged(sites, notices, settings, sources)
     comments = read_suppressions(shown)
     findings, suppressed = apply_suppressions(_once(findings), comments, settings.policy)

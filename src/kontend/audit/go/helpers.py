@@ -41,33 +41,40 @@ class Helper:
     chain: tuple[Location, ...] = ()
 
 
-def helper_calls(workspace: Workspace, writes: list[Classified], roles: dict[str, Role]) -> Iterator[Site]:
-    """Yield a site for every call of a function that writes on behalf of its caller, helpers of helpers included."""
-    seen: set[int] = set()
-    rejected: set[tuple[int, str, Verb, BaseOrigin]] = set()
+FunctionKey = tuple[str, int]
+
+
+def helper_calls(
+    workspace: Workspace, writes: list[Classified], roles: dict[str, Role], seen: set[FunctionKey]
+) -> Iterator[Site]:
+    """Yield a site for every call of a function that writes on behalf of its caller, helpers of helpers included.
+
+    `seen` holds the helpers whose calls were given already, also for the writes of other files.
+    """
+    rejected: set[tuple[FunctionKey, str, Verb, BaseOrigin]] = set()
     for write in writes:
         function = write.write.file.function_at(write.write.call)
-        if function is None or id(function) in seen:
+        if function is None or function.key in seen:
             continue
-        asked = (id(function), text(write.write.object), write.site.verb, write.site.base.origin)
+        asked = (function.key, text(write.write.object), write.site.verb, write.site.base.origin)
         if asked in rejected:
             continue
         helper = _as_helper(workspace, write, function)
         if helper is None:
             rejected.add(asked)
             continue
-        seen.add(id(function))
+        seen.add(function.key)
         yield from _calls_of(workspace, write, helper, roles, seen)
 
 
 def _calls_of(
-    workspace: Workspace, write: Classified, helper: Helper, roles: dict[str, Role], seen: set[int]
+    workspace: Workspace, write: Classified, helper: Helper, roles: dict[str, Role], seen: set[FunctionKey]
 ) -> Iterator[Site]:
     for file, call in callers(workspace, helper.function):
         yield _site(workspace, write, helper, file, call, roles.get(file.path, Role.PRODUCTION))
         outer = _forwarding(helper, file, call) if len(helper.chain) < _LEVELS else None
-        if outer is not None and id(outer.function) not in seen:
-            seen.add(id(outer.function))
+        if outer is not None and outer.function.key not in seen:
+            seen.add(outer.function.key)
             yield from _calls_of(workspace, write, outer, roles, seen)
 
 

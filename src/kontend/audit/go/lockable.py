@@ -14,8 +14,6 @@ resourceVersion in the first place.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from kontend.audit.go.bases import PatchSource
 from kontend.audit.go.calls.reads import read_into
 from kontend.audit.go.calls.recognition import recognise
@@ -152,7 +150,7 @@ def _writes(workspace: Workspace, file: GoFile, call: Node, name: str, depth: in
     return _writes_parameter(workspace, function, position, depth + 1)
 
 
-@lru_cache(maxsize=4096)
+@syntax.remembered(4096)
 def _writes_parameter(workspace: Workspace, function: GoFunction, position: int, depth: int) -> bool:
     if function.body is None or position >= len(function.parameters):
         return False

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from kontend.audit.go.handed_functions import function_values
 from kontend.audit.go.source import syntax
@@ -161,7 +160,7 @@ def _known(within: Node, name: str, part: list[str], field: tuple[str, ...]) -> 
     return _Known({name: part, **aliases}, holders[0] if len(holders) == 1 and not part else ())
 
 
-@lru_cache(maxsize=1024)
+@syntax.remembered(1024)
 def _copies(within: Node) -> dict[tuple[str, ...], list[Node]]:
     """Find `dc := rc.Datacenter`: other names of what a field points to, by the field."""
     copies: dict[tuple[str, ...], list[Node]] = {}
@@ -174,7 +173,7 @@ def _copies(within: Node) -> dict[tuple[str, ...], list[Node]]:
     return copies
 
 
-@lru_cache(maxsize=1024)
+@syntax.remembered(1024)
 def _aliases(within: Node) -> dict[str, dict[str, list[str]]]:
     """Find `status := &obj.Status` and `labels := obj.GetLabels()`, which let the code below change a part of an object
     under another name; by object."""

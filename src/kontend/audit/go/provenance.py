@@ -7,7 +7,6 @@ reconciler reads at its top and writes in its helpers.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from kontend.audit.go.calls.reads import read_into, read_kind
 from kontend.audit.go.calls.recognition import recognise
@@ -204,7 +203,7 @@ def _uses_deletion_time(function: GoFunction, use: Node) -> bool:
     )
 
 
-@lru_cache(maxsize=1024)
+@syntax.remembered(1024)
 def _guards(function: Node) -> tuple[Node, ...]:
     """Return the statements of a function that end it for objects that are not being deleted."""
     guards = []

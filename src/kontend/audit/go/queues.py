@@ -24,32 +24,33 @@ class Queues:
     """The queues of functions, each walked once."""
 
     workspace: Workspace
-    _known: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    _known: dict[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
 
     def of(self, site: Site) -> tuple[str, ...]:
         """Return the names of the queues that a site runs in: a directory and a type each; none where too many call.
 
         A function that nothing in sight calls, a handler or `main`, stands for its package and names no type.
         """
+        self.workspace.settle()
         file = self.workspace.files.get(site.path)
         if file is None:
             return ()
         function = next((each for each in file.functions if each.node.start_point[0] < site.line <= _end(each)), None)
         if function is None:
             return ()
-        if id(function) not in self._known:
-            self._known[id(function)] = self._walk(function)
-        return self._known[id(function)]
+        if function.key not in self._known:
+            self._known[function.key] = self._walk(function)
+        return self._known[function.key]
 
     def _walk(self, start: GoFunction) -> tuple[str, ...]:
         queues: set[str] = set()
-        seen: set[int] = set()
+        seen: set[tuple[str, int]] = set()
         waiting = [start]
         while waiting:
             function = waiting.pop()
-            if id(function) in seen:
+            if function.key in seen:
                 continue
-            seen.add(id(function))
+            seen.add(function.key)
             if len(seen) > _FUNCTIONS:
                 return ()
             if _takes_requests(function) or self._reconciler(function):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
@@ -105,7 +104,7 @@ def emptied_versions(outer: Node, names: set[str]) -> Iterator[Node]:
                 yield change
 
 
-@lru_cache(maxsize=256)
+@syntax.remembered(256)
 def _version_changes(outer: Node) -> dict[str, list[Node]]:
     """Return the statements that give an object its version, by object: `obj.ResourceVersion = v`,
     `obj.SetResourceVersion(v)`."""

@@ -144,6 +144,7 @@ def _reconcilers(workspace: Workspace, sites: list[Site]) -> dict[str, frozenset
     for directory in {str(Path(site.path).parent) for site in sites if site.status}:
         named = workspace.package(directory).functions.get("Reconcile", ())
         types = frozenset(function.receiver_type for function in named if function.receiver_type)
+        workspace.settle()
         if len(types) > 1:
             found[directory] = types
     return found

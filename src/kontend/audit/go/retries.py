@@ -8,7 +8,6 @@ loop over what it just read, which defeats the very check that made it retry.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from kontend.audit.go.calls.reads import read_into, read_kind
 from kontend.audit.go.outdated import outdated
@@ -59,7 +58,7 @@ def _loop(call: Node) -> Node | None:
     return None
 
 
-@lru_cache(maxsize=256)
+@syntax.remembered(256)
 def _repeats_on_conflict(loop: Node) -> bool:
     source = text(loop)
     return "IsConflict(" in source and not re.search(r"\brange\b", source.split("{")[0])

@@ -8,18 +8,19 @@ from pathlib import Path
 
 from kontend.audit.go.cached.objects import CachedObjects
 from kontend.audit.go.calls.recognition import PREFILTER, find_writes
-from kontend.audit.go.classify import Classified, classify
-from kontend.audit.go.helpers import helper_calls
+from kontend.audit.go.classify import classify
+from kontend.audit.go.helpers import FunctionKey, helper_calls
 from kontend.audit.go.registrations import note_registrations
 from kontend.audit.go.source import syntax
-from kontend.audit.go.source.package import GoFile
+from kontend.audit.go.source.package import GoFile, Memory
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import Lock, Notice, Role, Site, Verb
 from kontend.audit.sources.files import Problem
+from kontend.audit.sources.texts import Texts
 
 
 def scan(
-    sources: dict[str, bytes],
+    sources: Texts,
     roles: dict[str, Role],
     problems: list[Problem],
     progress: Callable[[str], None] = lambda _: None,
@@ -28,13 +29,17 @@ def scan(
 
     Only files that hold a writing word are parsed, and what they lean on.
     """
-    files = {path: GoFile(path, source, str(Path(path).parent)) for path, source in sources.items()}
-    workspace = Workspace(files)
-    classified_writes: list[Classified] = []
+    memory = Memory()
+    files = {path: GoFile(path, sources.held(path), str(Path(path).parent), memory=memory) for path in sources}
+    workspace = Workspace(files, memory)
+    sites: list[Site] = []
+    helpers: set[FunctionKey] = set()
     for path in sorted(files):
+        workspace.settle()
         file = files[path]
-        if not PREFILTER.search(file.source) or not (b"k8s.io/" in file.source or b"Status()." in file.source):
-            if syntax.unbalanced(file.source) and (broken := syntax.first_error(file.root)):
+        source = file.source
+        if not PREFILTER.search(source) or not (b"k8s.io/" in source or b"Status()." in source):
+            if syntax.unbalanced(source) and (broken := syntax.first_error(file.root)):
                 problems.append(Problem(path, f"line {broken}: does not parse as Go", incomplete=True))
             continue
         progress(path)
@@ -45,12 +50,13 @@ def scan(
             )
         role = roles.get(path, Role.PRODUCTION)
         try:
-            classified_writes += [classify(workspace, write, role) for write in find_writes(workspace, file)]
+            writes = [classify(workspace, write, role) for write in find_writes(workspace, file)]
+            sites += [write.site for write in writes]
+            sites += helper_calls(workspace, writes, roles, helpers)
         except RecursionError:
             problems.append(Problem(path, "nested too deeply to be analysed; skipped", incomplete=True))
-    sites = _patch_libraries([classified.site for classified in classified_writes])
-    sites += helper_calls(workspace, classified_writes, roles)
-    return note_registrations(workspace, sites), CachedObjects(workspace, roles).notices()
+    notices = CachedObjects(workspace, roles).notices()
+    return note_registrations(workspace, _patch_libraries(sites)), notices
 
 
 def _patch_libraries(sites: list[Site]) -> list[Site]:
@@ -64,6 +70,8 @@ def _patch_libraries(sites: list[Site]) -> list[Site]:
         and site.lock is Lock.LOCKED
     }
     return [
-        replace(site, lock=Lock.MERGED) if site.lock is Lock.UNLOCKED and Path(site.path).parent in locking else site
+        replace(site, lock=Lock.MERGED)
+        if site.lock is Lock.UNLOCKED and not site.via and Path(site.path).parent in locking
+        else site
         for site in sites
     ]

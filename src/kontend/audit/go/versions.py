@@ -7,7 +7,6 @@ just refused with AlreadyExists: `Create`, then `Update` of the same literal rep
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from kontend.audit.go.calls.reads import read_into
 from kontend.audit.go.calls.recognition import recognise
@@ -91,7 +90,7 @@ def _version_copied(workspace: Workspace, write: Write, outer: Node, name: str) 
     return False
 
 
-@lru_cache(maxsize=4096)  # the writes of a long function ask about the same calls
+@syntax.remembered(4096)  # the writes of a long function ask about the same calls
 def _may_copy_version(workspace: Workspace, file: GoFile, outer: Node, call: Node, name: str) -> bool:
     """A call whose function sets versions, or which is given an object that was read beside the one named."""
     function = resolve_function(workspace, file, call)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from kontend.audit.sources.files import Problem
 
 
 def scan(
-    sources: dict[str, bytes],
+    sources: Mapping[str, bytes],
     roles: dict[str, Role],
     problems: list[Problem],
     progress: Callable[[str], None] = lambda _: None,

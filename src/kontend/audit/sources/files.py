@@ -14,6 +14,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from kontend.audit.site import Role
+from kontend.audit.sources.texts import Texts
 
 MAX_BYTES = 5_000_000
 _AUDITED = (".go", ".py", ".yaml", ".yml")
@@ -49,9 +50,9 @@ class Problem:
 class Sources:
     """Text by path, roles by path, and the files that could not be read."""
 
-    go: dict[str, bytes] = field(default_factory=dict)
-    python: dict[str, bytes] = field(default_factory=dict)
-    manifests: dict[str, bytes] = field(default_factory=dict)
+    go: Texts = field(default_factory=Texts)
+    python: Texts = field(default_factory=Texts)
+    manifests: Texts = field(default_factory=Texts)
     roles: dict[str, Role] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     lines: int = 0
@@ -161,7 +162,7 @@ def _read(path: str, relative: str, sources: Sources, *, tests: bool, named: boo
         return
     if manifest:
         if b"CustomResourceDefinition" in content:
-            sources.manifests[path] = content
+            sources.manifests.note(path)
         return
     if b"\x00" in content[:8000]:
         sources.problems.append(Problem(path, "binary content, not source code; skipped", incomplete=True))
@@ -176,7 +177,7 @@ def _read(path: str, relative: str, sources: Sources, *, tests: bool, named: boo
             role = Role.GENERATED
     sources.lines += content.count(b"\n")
     sources.roles[path] = role
-    (sources.go if path.endswith(".go") else sources.python)[path] = content
+    (sources.go if path.endswith(".go") else sources.python).note(path)
 
 
 def _is_generated(path: str) -> bool:

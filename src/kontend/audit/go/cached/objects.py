@@ -52,8 +52,8 @@ class CachedObjects:
 
     workspace: Workspace
     roles: dict[str, Role]
-    _changing: dict[tuple[int, int], str] = field(default_factory=dict)
-    _returning: dict[tuple[int, int], bool] = field(default_factory=dict)
+    _changing: dict[tuple[tuple[str, int], int], str] = field(default_factory=dict)
+    _returning: dict[tuple[tuple[str, int], int], bool] = field(default_factory=dict)
     _told: set[tuple[str, int]] = field(default_factory=set)
     _followed: set[tuple[str, int, int, str]] = field(default_factory=set)
 
@@ -64,6 +64,7 @@ class CachedObjects:
             file = self.workspace.files[path]
             if self.roles.get(path, Role.PRODUCTION) is Role.PRODUCTION and WORTH_READING.search(file.source):
                 found += self._of_file(file)
+            self.workspace.settle()
         return found
 
     def _of_file(self, file: GoFile) -> Iterator[Notice]:
@@ -125,7 +126,7 @@ class CachedObjects:
         function = resolve_function(self.workspace, file, seen.node)
         if function is None or function.body is None or seen.position >= len(function.parameters):
             return False
-        key = (id(function), seen.position)
+        key = (function.key, seen.position)
         if key not in self._returning:
             name = function.parameters[seen.position][0]
             found = uses(self.workspace, function.file, function.body, name, function.node, seen.shape)
@@ -214,7 +215,7 @@ class CachedObjects:
 
     def _changed_in(self, function: GoFunction, name: str, position: int, shape: Shape, depth: int) -> str:
         """Return the place at which a function changes the object in a parameter or its receiver, or nothing."""
-        key = (id(function), position)
+        key = (function.key, position)
         if depth > _DEEP or not name or name == "_" or function.body is None:
             return ""
         if key not in self._changing:

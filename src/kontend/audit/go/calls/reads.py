@@ -7,7 +7,6 @@ that only asks whether the object exists.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction
@@ -43,7 +42,7 @@ def read_into(workspace: Workspace, file: GoFile, call: Node, parts: list[str], 
     return _parameter_read(workspace, function, position, hops + 1) if function is not None else None
 
 
-@lru_cache(maxsize=4096)
+@syntax.remembered(4096)
 def _parameter_read(workspace: Workspace, function: GoFunction, position: int, hops: int) -> Provenance | None:
     """Return how a function reads into the object in one of its parameters."""
     if function.body is None or position >= len(function.parameters):

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.syntax import Node, text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+T = TypeVar("T")
+U = TypeVar("U")
+
+_FUNCTIONS = re.compile(rb"^func\s*(?:\([^)]*\)\s*)?(\w+)", re.MULTILINE)
+_NAMES = re.compile(rb"^(?:type|var|const)?[ \t]+(\w+(?:[ \t]*,[ \t]*\w+)*)", re.MULTILINE)
+_TEXTS = 16_000_000
+"""Bytes of text that are kept; a text that is needed again is read again."""
 _VERSION_SUFFIX = re.compile(r"^v\d+$")
 
 
@@ -60,25 +69,74 @@ class GoFunction:
         """The name as people say it: `Reconciler.Reconcile`."""
         return f"{self.receiver_type}.{self.name}" if self.receiver_type else self.name
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """The function across parses of its file."""
+        return self.file.path, self.node.start_byte
+
     def parameter_index(self, name: str) -> int | None:
         """Return the position of a parameter."""
         return next((index for index, (parameter, _) in enumerate(self.parameters) if parameter == name), None)
 
 
+@dataclass(slots=True)
+class Memory:
+    """Texts that were read lately, and the bytes of source that are held as trees."""
+
+    parsed: int = 0
+    _texts: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
+    _held: int = 0
+
+    def text(self, path: str) -> bytes:
+        """Return the text of a file on disk; nothing for one that has gone since the tree was walked."""
+        text = self._texts.get(path)
+        if text is not None:
+            self._texts.move_to_end(path)
+            return text
+        try:
+            text = Path(path).read_bytes()
+        except OSError:
+            text = b""
+        self._texts[path] = text
+        self._held += len(text)
+        while self._held > _TEXTS and len(self._texts) > 1:
+            self._held -= len(self._texts.popitem(last=False)[1])
+        return text
+
+
 @dataclass(eq=False)
 class GoFile:
-    """One Go file: its text, and what is declared in it once somebody asks."""
+    """One Go file: its text, and what is declared in it once somebody asks.
+
+    `given` is the text; None stands for the file at `path`, which is read again after it was forgotten.
+    """
 
     path: str
-    source: bytes
+    given: bytes | None
     directory: str = ""
     recognised: dict[tuple[int, int], object] = field(default_factory=dict, repr=False)
     """The write that each call was found to be, by its bytes; the same calls are asked about many times."""
+    memory: Memory = field(default_factory=Memory, repr=False)
+    _calls: dict[str, list[Node]] = field(default_factory=dict, repr=False)
+
+    @property
+    def source(self) -> bytes:
+        """The text of the file."""
+        return self.given if self.given is not None else self.memory.text(self.path)
 
     @cached_property
     def root(self) -> Node:
         """The syntax tree."""
-        return syntax.parse(self.source).root_node
+        source = self.source
+        self.memory.parsed += len(source)
+        return syntax.parse(source).root_node
+
+    def forget(self) -> None:
+        """Drop the tree and all that was made from it."""
+        for name in ("root", "lines", "functions", "type_specs", "_starts", "function_names", "leading_names"):
+            self.__dict__.pop(name, None)
+        self.recognised.clear()
+        self._calls.clear()
 
     @cached_property
     def lines(self) -> list[bytes]:
@@ -115,13 +173,38 @@ class GoFile:
         name = text(syntax.field(node, "name"))
         return GoFunction(self, node, name, receiver, receiver_type, parameters(node), results, generics)
 
+    def calls_of(self, name: str) -> list[Node]:
+        """Return the calls of a name, in source order: found in the text first, because most of them are never asked
+        about."""
+        if name in self._calls:
+            return self._calls[name]
+        found: list[Node] = self._calls.setdefault(name, [])
+        for match in re.finditer(rb"\b%s\b(?=\s*[\[(])" % re.escape(name.encode()), self.source):
+            node = self.root.descendant_for_byte_range(match.start(), match.end())
+            for _ in range(4):
+                node = node.parent if node is not None else None
+                if node is not None and node.type in syntax.CALL_TYPES:
+                    break
+            called = node is not None and node.type in syntax.CALL_TYPES and syntax.callee(node)[1] == name
+            if node is not None and called and node not in found[-1:]:
+                found.append(node)
+        return found
+
     @cached_property
-    def calls_by_name(self) -> dict[str, list[Node]]:
-        """Every call of the file by the name called."""
-        calls: dict[str, list[Node]] = {}
-        for call in syntax.calls(self.root):
-            calls.setdefault(syntax.callee(call)[1], []).append(call)
-        return calls
+    def type_specs(self) -> dict[str, Node]:
+        """The declarations of types by name."""
+        specs = syntax.captures(self.root, "[(type_spec) (type_alias)] @t", "t")
+        return {text(syntax.field(spec, "name")): spec for spec in specs}
+
+    @cached_property
+    def function_names(self) -> frozenset[bytes]:
+        """The names of functions and methods, read from the text before anything is parsed."""
+        return frozenset(_FUNCTIONS.findall(self.source))
+
+    @cached_property
+    def leading_names(self) -> frozenset[bytes]:
+        """The names that may be declared as types, variables and constants, read from the text: some are fields."""
+        return frozenset(name for names in _NAMES.findall(self.source) for name in names.replace(b" ", b"").split(b","))
 
     def function_at(self, node: Node) -> GoFunction | None:
         """Return the declared function that a node is in."""
@@ -215,6 +298,33 @@ class GoStruct:
     """The type parameters, which stand for any type."""
 
 
+class Declarations(Generic[T]):
+    """Declarations of a package by name, made when they are first asked for.
+
+    Only the files whose text has the name in such a place are parsed: a package of generated types is large, and most
+    of it is never asked about.
+    """
+
+    def __init__(self, find: Callable[[str], T | None]) -> None:
+        """Find declarations with a function of their names."""
+        self._find = find
+        self._known: dict[str, T | None] = {}
+
+    @overload
+    def get(self, name: str) -> T | None: ...
+    @overload
+    def get(self, name: str, default: U) -> T | U: ...
+    def get(self, name: str, default: U | None = None) -> T | U | None:
+        """Return the declaration of a name, or the default."""
+        if name not in self._known:
+            self._known[name] = self._find(name)
+        known = self._known[name]
+        return default if known is None else known
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name) is not None
+
+
 @dataclass(eq=False)
 class GoPackage:
     """The production files of one directory."""
@@ -223,42 +333,51 @@ class GoPackage:
     files: list[GoFile]
 
     @cached_property
-    def functions(self) -> dict[str, list[GoFunction]]:
+    def functions(self) -> Declarations[list[GoFunction]]:
         """Functions and methods by name."""
-        functions: dict[str, list[GoFunction]] = {}
-        for file in self.files:
-            for function in file.functions:
-                functions.setdefault(function.name, []).append(function)
-        return functions
+        return Declarations(self._functions)
 
     @cached_property
-    def types(self) -> dict[str, GoStruct]:
+    def types(self) -> Declarations[GoStruct]:
         """Struct and interface types by name; a type alias points to what it names through `embedded`."""
-        types: dict[str, GoStruct] = {}
-        for file in self.files:
-            for spec in syntax.captures(file.root, "[(type_spec) (type_alias)] @t", "t"):
-                name, kind = text(syntax.field(spec, "name")), syntax.field(spec, "type")
-                if kind is not None:
-                    types[name] = _struct(file, name, kind)
-                    types[name].generics = frozenset(
-                        text(parameter)
-                        for declaration in syntax.children(syntax.field(spec, "type_parameters"))
-                        for parameter in declaration.children_by_field_name("name")
-                    )
-        return types
+        return Declarations(self._type)
 
     @cached_property
-    def variables(self) -> dict[str, tuple[GoFile, Node]]:
+    def variables(self) -> Declarations[tuple[GoFile, Node]]:
         """Package variables and constants with a value."""
-        variables: dict[str, tuple[GoFile, Node]] = {}
+        return Declarations(self._variable)
+
+    def _functions(self, name: str) -> list[GoFunction] | None:
+        holding = [file for file in self.files if name.encode() in file.function_names]
+        return [function for file in holding for function in file.functions if function.name == name] or None
+
+    def _type(self, name: str) -> GoStruct | None:
+        made = None
         for file in self.files:
+            spec = file.type_specs.get(name) if name.encode() in file.leading_names else None
+            kind = syntax.field(spec, "type")
+            if spec is not None and kind is not None:
+                made = _struct(file, name, kind)
+                made.generics = frozenset(
+                    text(parameter)
+                    for declaration in syntax.children(syntax.field(spec, "type_parameters"))
+                    for parameter in declaration.children_by_field_name("name")
+                )
+        return made
+
+    def _variable(self, name: str) -> tuple[GoFile, Node] | None:
+        found = None
+        for file in self.files:
+            if name.encode() not in file.leading_names:
+                continue
             for spec in syntax.captures(file.root, "(source_file [(var_declaration) (const_declaration)] @v)", "v"):
                 for inner in syntax.descend(spec, lambda node: node.type in ("var_spec", "const_spec")):
                     names = inner.children_by_field_name("name")
                     values = syntax.children(syntax.field(inner, "value"))
-                    for name, value in zip(names, values, strict=False):
-                        variables[text(name)] = (file, value)
-        return variables
+                    for each, value in zip(names, values, strict=False):
+                        if text(each) == name:
+                            found = (file, value)
+        return found
 
 
 def _struct(file: GoFile, name: str, kind: Node) -> GoStruct:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
+from typing import ParamSpec, TypeVar
 
 import tree_sitter_go
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
 
 __all__ = [
+    "CALL_TYPES",
     "Node",
     "ancestors",
     "arguments",
@@ -24,18 +26,42 @@ __all__ = [
     "descend",
     "enclosing",
     "field",
+    "forget",
     "inside",
     "line",
     "mentions",
     "nearby_calls",
     "parse",
     "previous",
+    "remembered",
     "root_identifier",
     "selector",
     "strip",
     "takes_copy",
     "text",
 ]
+
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_MEMORIES: list[Callable[[], None]] = []
+
+
+def remembered(maxsize: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    """Cache the last results of a function of nodes, until `forget` is called: a node keeps its whole tree alive."""
+
+    def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
+        cached = lru_cache(maxsize)(function)
+        _MEMORIES.append(cached.cache_clear)
+        return cached  # type: ignore[return-value]
+
+    return decorate
+
+
+def forget() -> None:
+    """Drop all cached results of functions of nodes, so that their trees can go."""
+    for clear in _MEMORIES:
+        clear()
 
 
 @cache
@@ -152,13 +178,14 @@ def descend(node: Node, want: Callable[[Node], bool]) -> Iterator[Node]:
         stack.extend(reversed(current.named_children))
 
 
+CALL_TYPES = ("call_expression", "type_conversion_expression")
 _CALLS = "[(call_expression) (type_conversion_expression)] @call"
 _ASSIGNMENTS = "[(short_var_declaration) (assignment_statement) (var_spec) (range_clause) (inc_statement)] @assign"
 
 
 # The same functions are asked about many times over. A node keeps its tree alive, so a key cannot come to mean another
 # node.
-@lru_cache(maxsize=2048)
+@remembered(2048)
 def calls(node: Node) -> tuple[Node, ...]:
     """Return the calls below a node; `F[T](x)` with one argument is parsed as a conversion and counts as a call."""
     return tuple(captures(node, _CALLS, "call"))
@@ -189,7 +216,7 @@ def nearby_calls(node: Node, use: Node) -> tuple[Node, ...]:
     return every[max(0, position - limit) : position + limit]
 
 
-@lru_cache(maxsize=2048)
+@remembered(2048)
 def assignments(node: Node) -> tuple[Node, ...]:
     """Return declarations with a value, assignments and range clauses below a node."""
     return tuple(captures(node, _ASSIGNMENTS, "assign"))
@@ -210,7 +237,7 @@ def takes_copy(node: Node | None) -> bool:
     )
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def assignments_by_name(node: Node) -> dict[str, list[tuple[Node, int]]]:
     """Return the assignments below a node to plain names, with the position of the name on the left."""
     by_name: dict[str, list[tuple[Node, int]]] = {}

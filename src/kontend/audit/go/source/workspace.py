@@ -13,9 +13,11 @@ from functools import cached_property
 from pathlib import Path
 
 from kontend.audit.go.source import syntax
-from kontend.audit.go.source.package import GoFile, GoFunction, GoPackage, GoStruct, GoType
+from kontend.audit.go.source.package import GoFile, GoFunction, GoPackage, GoStruct, GoType, Memory
 from kontend.audit.go.source.syntax import Node, text
 
+_MANY = 6_000_000
+"""Bytes of source whose trees are kept; a tree takes about twenty times its source."""
 _CALLED = re.compile(rb"\b([A-Z]\w*)\s?[\[(]")
 _REQUIRED = re.compile(r"^\s*(?:require\s+)?(\S+)\s+v(\d+\.\d+)\.", re.MULTILINE)
 _MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
@@ -30,11 +32,27 @@ class Workspace:
     """
 
     files: dict[str, GoFile]
+    memory: Memory = field(default_factory=Memory)
     _packages: dict[str, GoPackage] = field(default_factory=dict)
     _modules: dict[str, tuple[str, str] | None] = field(default_factory=dict)
     _requirements: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
     _directories: dict[str, str | None] = field(default_factory=dict)
     _callers: dict[tuple[str, str], list[tuple[GoFile, Node]]] = field(default_factory=dict)
+
+    def settle(self) -> None:
+        """Drop all trees once they are many. Nobody may hold a node, a function or a package across a call of this.
+
+        A file that is needed again is read and parsed again, as a whole with what is made from it, so that two nodes
+        are the same only if they are of one tree.
+        """
+        if self.memory.parsed < _MANY:
+            return
+        self.memory.parsed = 0
+        self._packages.clear()
+        self._callers.clear()
+        for file in self.files.values():
+            file.forget()
+        syntax.forget()
 
     @cached_property
     def by_directory(self) -> dict[str, list[GoFile]]:
@@ -49,7 +67,7 @@ class Workspace:
         if directory not in self._packages:
             files = list(self.by_directory.get(directory, ()))
             known = {Path(file.path).name for file in files}
-            files += [file for file in _read_beside(directory) if Path(file.path).name not in known]
+            files += [file for file in _read_beside(directory, self.memory) if Path(file.path).name not in known]
             self._packages[directory] = GoPackage(directory, files)
         return self._packages[directory]
 
@@ -125,8 +143,12 @@ class Workspace:
         )
         own_package = self.by_directory.get(function.file.directory, [])
         files = self._calling.get(function.name.encode(), ()) if function.exported else own_package
+        imported = f'{Path(function.file.directory).name}"'.encode()
+        elsewhere = not function.receiver_type and self._named_by_directory(function)
         for file in files:
-            for call in file.calls_by_name.get(function.name, ()):
+            if elsewhere and file.directory != function.file.directory and imported not in file.source:
+                continue  # it does not import the package
+            for call in file.calls_of(function.name):
                 if file is function.file and syntax.inside(call, function.node):
                     continue
                 count = len(syntax.arguments(call))
@@ -135,6 +157,11 @@ class Workspace:
                 if not function.receiver_type and not self._same_package(file, syntax.callee(call)[0], function):
                     continue
                 yield file, call
+
+    def _named_by_directory(self, function: GoFunction) -> bool:
+        """Report if the import path of a function's package ends with its directory, as all but a module's root do."""
+        module = self._module(function.file.directory)
+        return module is not None and module[0] != function.file.directory
 
     @cached_property
     def _calling(self) -> dict[bytes, list[GoFile]]:
@@ -156,7 +183,7 @@ class Workspace:
         )
 
 
-def _read_beside(directory: str) -> Iterator[GoFile]:
+def _read_beside(directory: str, memory: Memory) -> Iterator[GoFile]:
     try:
         paths = sorted(Path(directory).glob("*.go")) if directory else []
     except OSError:
@@ -168,6 +195,6 @@ def _read_beside(directory: str) -> Iterator[GoFile]:
             if (
                 path.is_file() and not path.is_symlink() and path.stat().st_size < 2_000_000
             ):  # a named pipe would block forever
-                yield GoFile(str(path), path.read_bytes(), directory)
+                yield GoFile(str(path), None, directory, memory=memory)
         except OSError:
             continue

@@ -117,7 +117,7 @@ def expression(node: Node | None) -> Any:
     if node is None:
         return ast.Constant(None, lineno=0, col_offset=0, end_lineno=0, end_col_offset=0)
     make = EXPRESSIONS.get(node.type)
-    return at(make(node), node) if make is not None else unknown(node)
+    return at(_unstarred(make(node), node), node) if make is not None else unknown(node)
 
 
 def unknown(node: Node) -> Any:
@@ -132,6 +132,17 @@ def _call(node: Node) -> ast.expr:
         return ast.Call(function, [expression(given)], [])
     positional, keywords = call_arguments(given)
     return ast.Call(function, positional, keywords)
+
+
+def _unstarred(made: ast.expr, node: Node) -> ast.expr:
+    """Move a star to the front: `[*map(f, a)]` may begin a pattern, where the grammar takes `*map` before the call."""
+    if isinstance(made, ast.Call) and isinstance(made.func, ast.Starred):
+        made.func = made.func.value
+    elif isinstance(made, ast.Attribute | ast.Subscript) and isinstance(made.value, ast.Starred):
+        made.value = made.value.value
+    else:
+        return made
+    return ast.Starred(at(made, node), LOAD)
 
 
 def call_arguments(node: Node | None) -> tuple[list[ast.expr], list[ast.keyword]]:
