@@ -8,10 +8,13 @@ from pathlib import Path
 
 from kontend.explore.golang.build import go_tests
 from kontend.explore.golang.controllers import controllers_of_test
+from kontend.explore.preflight import initial_cluster
 from kontend.explore.scenario import Scenario
 from kontend.explore.sources.definitions import definitions_near
 from kontend.explore.sources.generated import basis_of, generated_scenarios
 from kontend.explore.sources.inputs import Inputs
+from kontend.kube.crd.permissive import permissive_crd
+from kontend.kube.meta.names import parse_kind
 from kontend.runtime.guards import Guards
 
 
@@ -28,6 +31,7 @@ def go_scenarios(package: Path, inputs: Inputs, names: Iterable[str] = ()) -> di
     }
     known = near | {(crd["spec"]["group"], crd["spec"]["names"]["kind"]): dict(crd) for crd in inputs.crds}
     given = replace(inputs, crds=tuple(known.values()))
+    _check(given)
     scenarios: dict[str, Scenario] = {}
     for test in go_tests(package, wanted):
         if not wanted or test.name in wanted:
@@ -36,6 +40,16 @@ def go_scenarios(package: Path, inputs: Inputs, names: Iterable[str] = ()) -> di
             # The guards are those of our own client and cache.
             scenarios |= {name: replace(scenario, guards=Guards.off()) for name, scenario in generated.items()}
     return scenarios
+
+
+def _check(given: Inputs) -> None:
+    """Refuse objects, actions and properties that are wrong before the package is built, which can take minutes."""
+    without = Scenario(controllers=(), crds=given.crds, line=None)
+    served = initial_cluster(without).state.registry
+    # Definitions for other kinds are made when the controllers are known. No definition can add to a built-in group.
+    kinds = [kind for kind in given.kinds if "." in parse_kind(kind).group and served.of_kind(parse_kind(kind)) is None]
+    initial_cluster(replace(without, crds=[*given.crds, *map(permissive_crd, kinds)], objects=list(given.objects)))
+    given.properties_of(given.objects)
 
 
 def _up_to_module(directory: Path) -> list[Path]:
