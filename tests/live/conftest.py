@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from kontend.cluster.startup import manifests
 from kontend.cluster.startup.seed import empty_state
@@ -51,3 +54,13 @@ def can_mount() -> bool:
     code = "import sys; sys.path.insert(0, sys.argv[1]); import pod_files; pod_files.enter()"
     command = [sys.executable, "-S", "-c", code, str(Path(pod_files.__file__).parent)]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def fitter() -> Path:
+    """The operator in Go, where tools/build_clients.py puts it: its name says from which sources it was built."""
+    files = sorted(path for path in (HERE / "go").iterdir() if path.name.startswith("go.") or path.suffix == ".go")
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
+    found = Path.home() / ".cache" / "kontend" / f"fitter-{digest}"
+    if not found.exists():
+        pytest.skip("the Go operator is not built: run tools/build_clients.py")
+    return found

@@ -7,16 +7,14 @@ all that take more than a few seconds.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
-from pathlib import Path
 
 import pytest
 
 from kontend.live.runs.setting import Setting
 from kontend.live.verdicts.verdict import Verdict
-from live.conftest import HERE, SUBJECTS, explore, python, setting
+from live.conftest import SUBJECTS, explore, fitter, python, setting
 
 ROUNDS = int(os.environ.get("KONTEND_LIVE_ROUNDS", "0"))
 RECORD = os.environ.get("KONTEND_LIVE_RECORD")
@@ -56,16 +54,6 @@ BUGS = {
         "(user creates ConfigMap default/wheel) created the object, then step",
     ),
 }
-
-
-def fitter() -> Path:
-    """The operator in Go, where tools/build_clients.py puts it: its name says from which sources it was built."""
-    files = sorted(path for path in (HERE / "go").iterdir() if path.name.startswith("go.") or path.suffix == ".go")
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
-    found = Path.home() / ".cache" / "kontend" / f"fitter-{digest}"
-    if not found.exists():
-        pytest.skip("the Go operator is not built: run tools/build_clients.py")
-    return found
 
 
 def go_operator(feature: str, bug: str) -> Setting:
@@ -147,3 +135,5 @@ def test_leader_election_may_stay_on() -> None:
     lines = "\n".join(verdict.lines())
     assert {violation.finding.property for violation in verdict.violations} == properties, lines
     assert cause in lines
+    assert "comes from features.go:" in lines
+    assert "(main.(*Fitter).settings)" in lines

@@ -16,6 +16,7 @@ from kontend.live.confirmation import Confirmation, Identity, Occurrence, identi
 from kontend.live.controls import Controls
 from kontend.live.gate.perturbation import HandOver
 from kontend.live.gate.plan import Plan
+from kontend.live.origins import code_of
 from kontend.live.plans.derivation import derive, pairs_of
 from kontend.live.plans.order import Ranking
 from kontend.live.properties.findings import Finding, findings, nearest_differences, never_held
@@ -168,10 +169,10 @@ class Campaign:
 
     async def _explore(self, ledger: _Ledger) -> None:
         baseline, options = ledger.baseline, self._options
-        controls = Controls(baseline, self._run, self._run_and_watch, observe=options.heal)
+        controls = Controls(baseline, self.run, self._run_and_watch, observe=options.heal)
         confirmation = Confirmation(
             baseline,
-            self._run,
+            self.run,
             self._run_and_watch,
             repeats=options.confirmations,
             attempts=options.shrinks,
@@ -243,7 +244,7 @@ class Campaign:
         async def work() -> None:
             while waiting and asyncio.get_running_loop().time() < self._deadline:
                 plan = ranking.take(waiting)
-                run = await self._run(ledger.baseline.setting, plan)
+                run = await self.run(ledger.baseline.setting, plan)
                 known = {identity(each) for each in ledger.baseline.findings}
                 judged = findings(run, ledger.baseline.expected_after(plan.actions))
                 found = tuple(each for each in judged if identity(each) not in known)  # no plan explains those
@@ -280,7 +281,8 @@ class Campaign:
             self._slots.serial = True
             self._notes.append(note)
 
-    async def _run(self, setting: Setting, plan: Plan) -> Run:
+    async def run(self, setting: Setting, plan: Plan) -> Run:
+        """Carry out a run when there is room for it."""
         return await self._run_in_slot(Kind.PLAN, setting, plan)
 
     async def _run_and_watch(self, setting: Setting, plan: Plan) -> Run:
@@ -346,6 +348,9 @@ class _Judge:
             for each in self._ledger.confirmed.values()
         )
         explained = violation if violation.healed is not None else _explained(violation, baseline)
+        if violation.healed is None and not known:
+            code = await code_of(explained, baseline.setting, self._campaign.run)
+            explained = replace(explained, code=code)
         self._ledger.confirmed[of] = explained
         if violation.healed is None and not known:
             self._campaign.tell(explained, baseline)

@@ -18,7 +18,18 @@ from kontend.kube.meta.names import Key, kind_of
 from kontend.live.gate.activity import Activity
 from kontend.live.gate.call import LEASES, Call, describe, is_locked
 from kontend.live.gate.decisions import Decisions
-from kontend.live.gate.perturbation import CONFLICT, FAILURES, TOUCHED, Act, Crash, Delay, Fail, HandOver, LoseResponse
+from kontend.live.gate.perturbation import (
+    CONFLICT,
+    FAILURES,
+    TOUCHED,
+    Act,
+    Ask,
+    Crash,
+    Delay,
+    Fail,
+    HandOver,
+    LoseResponse,
+)
 from kontend.live.gate.records import Delivery, Happening, Log, Request, Sent
 from kontend.live.gate.tap import Tap
 from kontend.live.pods.pods import Pods
@@ -35,6 +46,9 @@ class Conductor(Protocol):
 
     def act(self, *, unseen: bool) -> None:
         """Take the next action of the user, now."""
+
+    def ask(self) -> None:
+        """Ask the primary instance for its stacks, now."""
 
     def written(self, request: Request) -> None:
         """Note that a write has changed something."""
@@ -179,6 +193,10 @@ class LiveGate:
             if decision.error == CONFLICT and self._touch(request):
                 return True  # the server itself refuses it now, and the process gets the event of the newer version
             self._refuse(exchange, request, decision.error)
+            return False
+        if isinstance(decision, Ask):
+            request.perturbation = decision
+            self._conductor.ask()
             return False
         if isinstance(decision, Delay | HandOver):
             request.perturbation = decision

@@ -145,6 +145,19 @@ class HandOver(AtPoint):
 
 
 @dataclass(frozen=True, slots=True)
+class Ask(AtPoint):
+    """The process is asked for its stacks as a call arrives, and the run ends. Plans do not have it."""
+
+    kind: ClassVar[str] = "ask"
+    words: ClassVar[str] = "stacks at {at}"
+
+    @property
+    def on_arrival(self) -> bool:
+        """Return True: the call waits for ever."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
 class Hold(Perturbation):
     """The process receives no events of a resource, from one action until it is idle after another.
 

@@ -19,6 +19,8 @@ from kontend.live.process.processes import MARK, Usage, kill_marked
 #: The output that is kept of a process: its beginning and its end.
 _HEAD: Final = 64 * 1024
 _TAIL: Final = 256 * 1024
+#: The same where it is the stacks of a process.
+_STACKS: Final = 16 << 20
 _CHUNK: Final = 1 << 20
 #: Seconds between two searches for the members of a session among all processes; children are looked for always.
 _COUNT_EVERY: Final = 1.0
@@ -35,6 +37,8 @@ class Output:
     """The output of a process: its beginning, its end, and how much there was."""
 
     def __init__(self) -> None:
+        #: The bytes of the end that are kept.
+        self.kept = _TAIL
         self._head = bytearray()
         self._tail = bytearray()
         self.size = 0
@@ -47,8 +51,8 @@ class Output:
             self._head += data[:room]
             data = data[room:]
         self._tail += data
-        if len(self._tail) > 2 * _TAIL:
-            del self._tail[:-_TAIL]
+        if len(self._tail) > 2 * self.kept:
+            del self._tail[: -self.kept]
 
     def text(self) -> str:
         """Return the output; the middle may be missing."""
@@ -177,6 +181,11 @@ class Process:
         self.killed = True
         self._send(signal.SIGSTOP)  # a stopped process starts no more children
         self._send(signal.SIGKILL)
+
+    def ask(self) -> None:
+        """Ask the process for its stacks (SIGQUIT): Go prints those of all goroutines, and ends."""
+        self.output.kept = _STACKS
+        self._send(signal.SIGQUIT)
 
     def pause(self) -> None:
         """Stop the process and everything that it has started (SIGSTOP)."""

@@ -43,6 +43,8 @@ class Situation:
 
     rest: Rest
     killed: bool = False
+    #: The process was asked for its stacks, which is all that the run is for.
+    asked: bool = False
     hands_over: bool = False
     #: It has ended while it started, because of an injected failure, for the first time.
     gives_up_its_start: bool = False
@@ -73,6 +75,7 @@ def next_move(facts: Situation) -> Move:
     """
     idle = facts.is_idle
     table = (
+        (facts.asked, Move.END),
         (facts.rest is Rest.INTERRUPTED and facts.killed, Move.RESTART),
         (facts.rest is Rest.INTERRUPTED and facts.hands_over, Move.HAND_OVER),
         (facts.rest is Rest.EXITED and facts.gives_up_its_start, Move.START_AGAIN),

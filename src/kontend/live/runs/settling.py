@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from kontend.live.gate.perturbation import HandOver
 from kontend.live.process.process import Process
@@ -12,6 +13,9 @@ from kontend.live.runs.moves import Move, Situation, next_move
 from kontend.live.runs.recording import Recording
 from kontend.live.runs.setting import PRIMARY, SECOND
 from kontend.live.runs.stage import Stage
+
+#: The seconds in which a process prints its stacks.
+_ANSWER: Final = 3.0
 
 
 class Over(Exception):
@@ -47,7 +51,7 @@ async def _wait(stage: Stage) -> tuple[Wait, Process]:
         # The processor time of polling cannot be told from that of work.
         longer=lambda: silence.longer_silence(stage),
         counts_time=not stage.setting.background,
-        interrupted=lambda: stage.killed or stage.late_write is not None or silence.is_stuck(stage),
+        interrupted=lambda: stage.killed or stage.asked or stage.late_write is not None or silence.is_stuck(stage),
     )
     return wait, next((each for each in subjects.values() if each.exited), stage.instances[stage.current])
 
@@ -56,6 +60,7 @@ def _situation(stage: Stage, wait: Wait, ended: Process) -> Situation:
     return Situation(
         wait.rest,
         killed=stage.killed,
+        asked=stage.asked,
         hands_over=stage.late_write is not None,
         gives_up_its_start=ended.name == stage.current and stage.gives_up_its_start,
         has_slow_writes=bool(stage.slow_writes),
@@ -82,7 +87,9 @@ async def _make(move: Move, stage: Stage, recording: Recording, ended: Process) 
         case Move.REPEAT_ACTION:
             stage.user.repeat()
         case Move.END:
-            if recording.rest is Rest.EXITED:
+            if stage.asked:
+                await ended.wait(_ANSWER)
+            elif recording.rest is Rest.EXITED:
                 recording.note_exit(ended)
             recording.silent = not any(True for _ in stage.gate.log.requests())
             raise Over

@@ -46,6 +46,8 @@ class Stage:
         self.started_again = False
         #: The gate has killed the primary instance.
         self.killed = False
+        #: The primary instance was asked for its stacks.
+        self.asked = False
         #: Lets a write arrive that waits until another instance has taken over.
         self.late_write: Callable[[], None] | None = None
         #: Let writes arrive that wait until the process is idle.
@@ -57,6 +59,11 @@ class Stage:
         """Kill the primary instance, now."""
         self.instances[PRIMARY].kill_now()
         self.killed = True
+
+    def ask(self) -> None:
+        """Ask the primary instance for its stacks, now."""
+        self.instances[PRIMARY].ask()
+        self.asked = True
 
     def act(self, *, unseen: bool) -> None:
         """Take the next action of the user, now."""

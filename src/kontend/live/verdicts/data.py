@@ -62,6 +62,7 @@ def _violation(violation: Violation) -> dict[str, Any]:
         "property": violation.finding.property,
         "sentence": violation.finding.sentence,
         "cause": violation.cause.sentence,
+        "code": list(violation.code),
         "fixes": list(remedies(violation.finding, violation.run)),
         "plan": {"name": violation.plan.name, "reason": violation.plan.reason, **violation.plan.to_json()},
         "seen": violation.seen,

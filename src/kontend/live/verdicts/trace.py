@@ -44,7 +44,7 @@ def document_of(violation: Violation, baseline: Baseline, invocation: Mapping[st
     cause = violation.cause
     explanation = Explanation(
         finding.property,
-        f"{finding.sentence}; {cause.sentence}" if cause.sentence else finding.sentence,
+        "; ".join(filter(None, [finding.sentence, cause.sentence, *violation.code])),
         culprits=tuple(number for number in cause.culprits if number in numbers),
         perturbations=tuple(map(str, violation.plan.perturbations)),
         difference=tuple(

@@ -36,6 +36,8 @@ class Violation:
     #: The seconds for which the idle process was watched without repairing it.
     watched: float = 0.0
     cause: Cause = _NOT_EXPLAINED
+    #: The lines of the controller's code from which its writes come.
+    code: tuple[str, ...] = ()
     #: Unperturbed runs show the same, so the perturbation does not explain it.
     unjudged: bool = False
 
@@ -192,6 +194,8 @@ def lines_of(violation: Violation) -> Iterator[str]:
     """A violation as text."""
     yield f"VIOLATION {violation.finding.property}: {violation.finding.sentence}"
     yield f"  cause: {violation.cause.sentence}"
+    for line in violation.code:
+        yield f"  code: {line}"
     for remedy in remedies(violation.finding, violation.run):
         yield f"  fix: {remedy}"
     yield f"  plan: {violation.plan.name} ({violation.plan.reason})"

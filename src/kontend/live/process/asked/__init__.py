@@ -1,0 +1,1 @@
+"""What a Python program is given so that it answers when it is asked for its stacks."""
