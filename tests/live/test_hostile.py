@@ -351,3 +351,26 @@ def test_a_process_that_ends_as_it_starts_because_a_call_failed_is_started_again
     run = asyncio.run(carry_out(given, failed))
     ends = [record.text for record in run.log.records if isinstance(record, Happening) and record.action == "exit"]
     assert ends == ["controller ends while it starts (code 1), and is started again"]
+
+
+#: Makes a lock when it starts, and only logs what the user does.
+IDLER = """
+import json, os, time, urllib.error, urllib.request, yaml
+server = yaml.safe_load(open(os.environ["KUBECONFIG"]))["clusters"][0]["cluster"]["server"]
+body = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "lock"}}).encode()
+try:
+    headers = {"Content-Type": "application/json"}
+    urllib.request.urlopen(urllib.request.Request(f"{server}/api/v1/namespaces/default/configmaps", body, headers))
+except urllib.error.HTTPError:
+    pass
+urllib.request.urlopen(f"{server}/apis/live.kontend.dev/v1/widgets").read()
+print("error: cannot reconcile", flush=True)
+time.sleep(100)
+"""
+
+
+def test_a_controller_that_writes_only_when_it_starts_is_no_success() -> None:
+    verdict = explore(setting([sys.executable, "-c", IDLER], "plain.yaml"), only="crash after create")
+    assert not verdict.violated
+    assert verdict.undecided.startswith("the controller has written nothing after the actions of the user")
+    assert "error: cannot reconcile" in "\n".join(verdict.lines())

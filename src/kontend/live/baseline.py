@@ -37,6 +37,7 @@ _POLLING: Final = 0.5
 #: The most runs from which polling is learned: each may get as far as the next action of the user.
 _LESSONS: Final = 5
 
+_DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 #: The conditions by which objects say that they work: the conventions of the API name them.
 _READY: Final = ("Ready", "Available")
 
@@ -74,7 +75,27 @@ class Baseline:
         if actions and len(first.refusals) == len(actions):
             number, refusal = next(iter(first.refusals.items()))
             return f"every action of the user is refused; number {number}: {refusal}"
+        if (
+            actions
+            and not self._begins_with_work
+            and not any(request.action for request in first.log.writes() if request.process == PRIMARY)
+        ):
+            return (
+                "the controller has written nothing after the actions of the user, only when it started; do they have "
+                "an object that it works on?"
+            )
         return ""
+
+    @property
+    def _begins_with_work(self) -> bool:
+        """Return whether there are custom objects at the start: the controller works on them before any action."""
+        initial = self.runs[0].initial
+        kinds = {
+            f"{spec['names']['plural']}.{spec['group']}"
+            for version in initial.objects(_DEFINITIONS).values()
+            for spec in [version.content()["spec"]]
+        }
+        return any(len(initial.objects(kind)) for kind in kinds)
 
     @property
     def waiting(self) -> str:

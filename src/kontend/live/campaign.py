@@ -200,7 +200,7 @@ class Campaign:
         for of in sorted(ledger.shown, key=lambda each: order.get(each, 0)):
             occurrences = ledger.occurrences(of)
             known = ledger.confirmed.get(of) or Violation(*occurrences[0], 1, 1)
-            if known.seen > 1 and known.healed is None and not known.unjudged and not known.cause.sentence:
+            if _is_certain(known) and not known.cause.sentence:
                 known = _explained(known, baseline)
             same = violations.setdefault(identity(known.finding), replace(known, others=-1))
             violations[identity(known.finding)] = replace(same, others=same.others + len(occurrences))
@@ -210,9 +210,9 @@ class Campaign:
             baseline,
             len(ledger.plans),
             len(singles),
-            tuple(each for each in every if each.seen > 1 and each.healed is None and not each.unjudged),
+            tuple(each for each in every if _is_certain(each)),
             tuple(each for each in every if each.healed is not None),
-            tuple(each for each in every if each.seen <= 1 and not each.unjudged),
+            tuple(each for each in every if (each.seen <= 1 or each.may_heal) and not each.unjudged),
             tuple(outcome.plan for outcome in singles if outcome.run.missed and not outcome.run.blocked),
             seconds,
             (*self._notes, *_blocked(outcomes)),
@@ -260,7 +260,7 @@ class Campaign:
     def _report(self, done: int, plans: int, ledger: _Ledger) -> None:
         if self._options.progress is None:
             return
-        alarms = sum(each.seen > 1 and each.healed is None for each in ledger.confirmed.values())
+        alarms = sum(map(_is_certain, ledger.confirmed.values()))
         took = [outcome.run.seconds for outcome in ledger.outcomes]
         left = (plans - done) * sum(took) / len(took) / self._options.jobs
         rest = self._deadline / _PLANS - asyncio.get_running_loop().time() if self._options.seconds else left
@@ -336,7 +336,7 @@ class _Judge:
 
     async def _confirm(self, of: Identity) -> None:
         violation = await self._confirmation.confirm(self._ledger.occurrences(of))
-        self._ledger.confirmed[of] = violation
+        self._ledger.confirmed[of] = replace(violation, may_heal=self._confirmation.may_heal(violation))
         if violation.seen > 1 and not violation.unjudged:
             self._group.create_task(self._conclude(of, violation))
 
@@ -354,6 +354,10 @@ class _Judge:
         self._ledger.confirmed[of] = explained
         if violation.healed is None and not known:
             self._campaign.tell(explained, baseline)
+
+
+def _is_certain(violation: Violation) -> bool:
+    return violation.seen > 1 and violation.healed is None and not violation.unjudged and not violation.may_heal
 
 
 def _explained(violation: Violation, baseline: Baseline) -> Violation:

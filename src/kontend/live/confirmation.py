@@ -139,7 +139,7 @@ class Confirmation:
 
         Other plans may have shown the same for another reason: one after which it does not heal is reported instead.
         """
-        if not violation.finding.final or violation.seen <= 1 or not self._heal:
+        if not self.may_heal(violation):
             return violation
         watched, seconds = await self._watch(violation.plan, violation.finding, violation.run)
         healed = watched.healed
@@ -154,6 +154,10 @@ class Confirmation:
                 if seen.seen > 1:
                     return replace(self._violation(seen), watched=seconds)
         return replace(violation, healed=healed)
+
+    def may_heal(self, violation: Violation) -> bool:
+        """Return whether the process may yet repair by itself what a violation is about."""
+        return violation.finding.final and violation.seen > 1 and not violation.unjudged and self._heal > 0
 
     def _suspects(self, occurrences: Sequence[Occurrence]) -> list[Occurrence]:
         """Occurrences that may not heal although another one has: above all those without a call to repeat."""

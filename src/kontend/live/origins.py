@@ -34,7 +34,17 @@ class _Write(NamedTuple):
 
 
 async def code_of(violation: Violation, setting: Setting, run_plan: RunPlan) -> tuple[str, ...]:
-    """Return where the writes of a violation come from, in words; empty where the process does not say it."""
+    """Return where the writes of a violation come from, in words; empty where the process does not say it.
+
+    An error in that costs neither the violation nor the others, whatever it is.
+    """
+    try:
+        return await _code_of(violation, setting, run_plan)
+    except Exception as error:
+        return (f"not known: internal error: {error!r}",)
+
+
+async def _code_of(violation: Violation, setting: Setting, run_plan: RunPlan) -> tuple[str, ...]:
     lines = []
     setting = replace(setting, command=asked(setting.command))
     for write in [*_writes(violation)][:_WRITES]:

@@ -17,7 +17,7 @@ import orjson
 
 from kontend.cli.command import ExitCode, UsageError, usage_errors, write
 from kontend.cli.live.derived import derive_actions
-from kontend.cli.live.logs import Logs
+from kontend.cli.live.logs import Logs, tell_once
 from kontend.cli.live.options import ERRORS, parser, setting_of, to_the_end
 from kontend.cli.live.replay import invocation
 from kontend.kube.encoding.json_text import MalformedYAML, parse_yaml
@@ -43,6 +43,7 @@ def run(argv: Sequence[str]) -> int:
         raise UsageError("no command: kontend live [options] -- COMMAND [ARGUMENT ...] [-- COMMAND ...]")
     command, *beside = commands
     began = time.monotonic()
+    tell_once()
     with usage_errors(*ERRORS):
         derive_actions(options, command, beside)
         setting = setting_of(options, command, beside)

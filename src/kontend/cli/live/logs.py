@@ -2,11 +2,40 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
+from typing import Final
 
 from kontend.live.runs.outcome import Run
 from kontend.safe_files import write_whole
+
+_LOGGER: Final = "kontend"
+
+
+def tell_once() -> None:
+    """Print what goes wrong in the cluster's own controllers: each line once, not with every retry in every run."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("kontend live: in the cluster: %(message)s"))
+    handler.addFilter(_Once())
+    handler.setLevel(logging.WARNING)
+    logger = logging.getLogger(_LOGGER)
+    logger.handlers, logger.propagate = [handler], False
+
+
+class _Once(logging.Filter):
+    """Passes each text once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a text is new."""
+        text = record.getMessage()
+        is_new = text not in self._told
+        self._told.add(text)
+        return is_new
 
 
 class Logs:

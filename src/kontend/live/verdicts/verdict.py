@@ -38,6 +38,8 @@ class Violation:
     cause: Cause = _NOT_EXPLAINED
     #: The lines of the controller's code from which its writes come.
     code: tuple[str, ...] = ()
+    #: It has occurred again, but was not watched to the end yet: it may heal by itself.
+    may_heal: bool = False
     #: Unperturbed runs show the same, so the perturbation does not explain it.
     unjudged: bool = False
 
@@ -141,7 +143,10 @@ class Verdict:
                 f"({len(violations)} plan{'s'[: len(violations) != 1]}, such as {violations[0].plan.name})"
             )
         for violation in self.unconfirmed:
-            yield f"not confirmed: {violation.finding.property} by {violation.plan.name}: {violation.finding.sentence}"
+            yield (
+                f"not confirmed: {violation.finding.property} by {violation.plan.name}{_open(violation)}: "
+                f"{violation.finding.sentence}"
+            )
         if self.ok:
             pairs = f" and {self.executed_pairs} pairs" if self.executed_pairs else ""
             yield f"no violation in {self.executed} plan{'s'[: self.executed != 1]}{pairs}"
@@ -202,6 +207,10 @@ def lines_of(violation: Violation) -> Iterator[str]:
     log = f"; log {violation.run.number:04d}.log" if violation.run.number else ""
     watched = f"; not repaired within {violation.watched:.0f} s" if violation.watched else ""
     yield f"  occurred in {violation.rate}{watched}{_others(violation.others) if violation.others else ''}{log}"
+
+
+def _open(violation: Violation) -> str:
+    return f" ({violation.rate}; the time was up before it could heal by itself)" if violation.may_heal else ""
 
 
 def _others(count: int) -> str:
