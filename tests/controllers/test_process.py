@@ -20,9 +20,10 @@ from controllers.harness import (
     reference_to,
     workload,
 )
-from kontend import Cluster
+from kontend import Api, Cluster, Controller, Request, Result
 from kontend.controllers import controllers, pod_controllers
 from kontend.controllers.process import ControllerProcess
+from kontend.kube.errors import ApiError
 from kontend.testing import settle
 
 WIDGET = "Widget.example.com/v1"
@@ -98,6 +99,36 @@ def test_work_says_when_to_call_again() -> None:
         wait = process.work()
     assert wait is not None
     assert 60 <= wait <= 62
+
+
+class Refused(Controller):
+    """Fails as long as something refuses what it writes."""
+
+    kind = "ConfigMap/v1"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attempts = 0
+        self.is_refused = True
+
+    async def reconcile(self, request: Request, api: Api) -> Result | None:
+        del request, api
+        self.attempts += 1
+        if self.is_refused:
+            raise ApiError("the webhook is down", code=500, reason="InternalError")
+        return None
+
+
+def test_what_has_failed_is_tried_again_on_request_and_not_only_after_its_backoff() -> None:
+    cluster, refused = Cluster(), Refused()
+    process = ControllerProcess(cluster, [refused], clock=lambda: 0.0)
+    cluster.create(config_map("c"))
+    process.work()
+    assert (process.fails, refused.attempts) == (True, 1)
+    refused.is_refused = False
+    process.retry()
+    process.work()
+    assert (process.fails, refused.attempts) == (False, 2)
 
 
 def _changes() -> st.SearchStrategy[list[tuple[str, Any]]]:

@@ -133,6 +133,17 @@ class ControllerProcess(InProcessManager):
                 return None if due is None else max(0.0, due - self.clock())
         return 0.0
 
+    @property
+    def fails(self) -> bool:
+        """Return whether the last attempt at something has failed."""
+        return any(loop.queue.failing for loop in self.loops)
+
+    def retry(self) -> None:
+        """Hand out at once what waits for another attempt after a failure."""
+        for loop in self.loops:
+            for request in loop.queue.failing:
+                loop.queue.add(request)
+
     def _follow_definitions(self) -> None:
         chosen: dict[str, Resource] = {}
         for resource in self.cluster.state.registry.custom:

@@ -28,11 +28,12 @@ from kontend.live.process.process import CannotStart
 from kontend.live.process.quiescence import Patience
 from kontend.live.process.ready import BadReady, parse_ready
 from kontend.live.runs.in_cluster import InCluster
-from kontend.live.runs.setting import PRIMARY, SECOND, Setting
+from kontend.live.runs.setting import PRIMARY, SECOND, InsideCluster, Setting
 from kontend.live.runs.webhooks import CERTS, DEFAULT_DIRECTORY, Webhooks
 from kontend.live.runs.workload import BadWorkload, Workload, read_actions
 from kontend.runtime.user_file import BadFile, load_file
 from kontend.serve.credentials.tls import Certificates, TlsUnavailable, certificates
+from kontend.serve.server import Server
 
 Result = TypeVar("Result")
 #: Errors that are the user's.
@@ -272,12 +273,14 @@ def _in_cel(path: Path) -> list[Property]:
     return [property_of(item, f"--properties {path}: properties[{at}]") for at, item in enumerate(listed)]
 
 
-def _inside(options: Namespace) -> Callable[[Any], None]:
+def _inside(options: Namespace) -> Callable[[Server], InsideCluster]:
     """Objects whose owners are gone are always collected: controllers rely on it for what they make."""
     from kontend.cli.serving.controllers import Inside
 
-    def start(server: Any) -> None:
-        Inside(server, built_in=options.controllers, pods=options.pods, jobs_end=True, owners=True).start()
+    def start(server: Server) -> InsideCluster:
+        inside = Inside(server, built_in=options.controllers, pods=options.pods, jobs_end=True, owners=True)
+        inside.start()
+        return inside
 
     return start
 

@@ -79,6 +79,17 @@ class Inside:
         self._server.when_changed = self._wake
         self._wake()
 
+    @property
+    def fails(self) -> bool:
+        """Return whether the last attempt at something has failed."""
+        return self._process is not None and self._process.fails
+
+    def retry(self) -> None:
+        """Try again at once what has failed."""
+        if self._process is not None:
+            self._process.retry()
+            self._again(0)
+
     def _wake(self) -> None:
         if not self._working:
             self._again(0)

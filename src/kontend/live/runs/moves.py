@@ -31,6 +31,8 @@ class Move(Enum):
     RELEASE_EVENTS = "release events"
     #: An action of the user that was refused is taken again.
     REPEAT_ACTION = "repeat an action"
+    #: The cluster's own controllers try again what has failed.
+    RETRY_INSIDE = "retry inside of the cluster"
     #: The phase is over.
     REST = "rest"
     #: The run is over: the process has exited, or does not become idle.
@@ -54,6 +56,8 @@ class Situation:
     #: An action of the user was refused and is to be taken again; events are held back meanwhile.
     action_is_refused: bool = False
     holds_events: bool = False
+    #: The cluster's own controllers have failed at something, which they may try again.
+    fails_inside: bool = False
 
     @property
     def is_idle(self) -> bool:
@@ -83,6 +87,7 @@ def next_move(facts: Situation) -> Move:
         (idle and facts.doomed, Move.KILL),
         (idle and facts.action_is_refused and facts.holds_events, Move.RELEASE_EVENTS),
         (idle and facts.action_is_refused, Move.REPEAT_ACTION),
+        (idle and facts.fails_inside, Move.RETRY_INSIDE),
         (idle, Move.REST),
     )
     return next((move for holds, move in table if holds), Move.END)

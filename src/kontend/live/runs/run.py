@@ -33,7 +33,7 @@ async def carry_out(setting: Setting, plan: Plan) -> Run:
         stage.pods.directory = Path(directory)
         await stage.instances.listen(Path(directory))
         if setting.inside is not None:
-            setting.inside(stage.server)
+            stage.inside = setting.inside(stage.server)
         try:
             await _phases(stage, recording)
             final = stage.server.state

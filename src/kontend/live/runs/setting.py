@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from kontend.explore.properties.property import Property
 from kontend.live.gate.call import Call
@@ -31,6 +31,17 @@ def companion(number: int) -> str:
     'beside-1'
     """
     return f"beside-{number}"
+
+
+class InsideCluster(Protocol):
+    """Controllers of the cluster's own."""
+
+    @property
+    def fails(self) -> bool:
+        """Return whether the last attempt at something has failed."""
+
+    def retry(self) -> None:
+        """Try again at once what has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +78,7 @@ class Setting:
     #: The user's properties, judged like those of a scenario.
     properties: tuple[Property, ...] = ()
     #: Starts what runs inside of the server: the built-in controllers.
-    inside: Callable[[Server], None] | None = None
+    inside: Callable[[Server], InsideCluster] | None = None
     #: Commands that run beside it all the time and are not perturbed: other controllers of the same objects.
     companions: tuple[Command, ...] = ()
     #: The pod in which the command believes that it runs.

@@ -24,7 +24,7 @@ class Over(Exception):
 
 async def settle(stage: Stage, recording: Recording) -> None:
     """Let the process come to rest; raises :class:`Over` if it does not."""
-    move = None
+    move, stage.retries = None, 0
     while move is not Move.REST:
         wait, ended = await _wait(stage)
         facts = _situation(stage, wait, ended)
@@ -66,6 +66,7 @@ def _situation(stage: Stage, wait: Wait, ended: Process) -> Situation:
         has_slow_writes=bool(stage.slow_writes),
         doomed=stage.gate.doomed and stage.current == PRIMARY,
         action_is_refused=stage.user.is_refused,
+        fails_inside=stage.fails_inside,
         holds_events=not stage.holds.are_over,
     )
 
@@ -86,6 +87,8 @@ async def _make(move: Move, stage: Stage, recording: Recording, ended: Process) 
             stage.holds.end_all()
         case Move.REPEAT_ACTION:
             stage.user.repeat()
+        case Move.RETRY_INSIDE:
+            stage.retry_inside()
         case Move.END:
             if stage.asked:
                 await ended.wait(_ANSWER)

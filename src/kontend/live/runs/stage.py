@@ -8,6 +8,7 @@ with when it looks next (:mod:`kontend.live.runs.moves`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from kontend.live.gate.decisions import Decisions
 from kontend.live.gate.gate import LiveGate
@@ -17,10 +18,13 @@ from kontend.live.gate.records import Request
 from kontend.live.pods.pods import Pods
 from kontend.live.runs.holds import Holds
 from kontend.live.runs.instances import Instances
-from kontend.live.runs.setting import PRIMARY, Setting
+from kontend.live.runs.setting import PRIMARY, InsideCluster, Setting
 from kontend.live.runs.user import User
 from kontend.live.runs.webhooks import SECRETS
 from kontend.serve.server import Server
+
+#: The times that the cluster's own controllers try again before a rest: some fail for ever.
+_RETRIES: Final = 2
 
 
 class Stage:
@@ -38,6 +42,9 @@ class Stage:
         self.holds = Holds(self.gate, plan, setting.most_writes)
         self.outputs: dict[str, str] = {}
         self.instances = Instances(setting, self.server, self.gate, self.outputs)
+        #: What runs inside of the server, and how often it was asked to try again what has failed since the last rest.
+        self.inside: InsideCluster | None = None
+        self.retries = 0
         #: The instance that the run waits for.
         self.current = PRIMARY
         #: It has been started and has not been idle yet.
@@ -93,6 +100,23 @@ class Stage:
             self.late_write = release
         else:
             self.slow_writes.append(release)
+
+    # The cluster
+
+    @property
+    def fails_inside(self) -> bool:
+        """Return whether the cluster's own controllers have something to try again, and have not done so in vain.
+
+        A webhook of the process may have been down when they asked it. Their backoff goes on for minutes, in which a
+        process that has nothing to do looks idle.
+        """
+        return self.inside is not None and self.retries < _RETRIES and self.inside.fails
+
+    def retry_inside(self) -> None:
+        """Let the cluster's own controllers try again what has failed."""
+        self.retries += 1
+        if self.inside is not None:
+            self.inside.retry()
 
     # Processes
 
