@@ -100,6 +100,19 @@ def test_the_certificate_is_where_controller_runtime_looks_for_it() -> None:
     assert not [*Path(DEFAULT_DIRECTORY).iterdir()]
 
 
+def test_runs_with_a_fixed_port_take_turns() -> None:
+    """The server of one run would call the process of another."""
+    port = str(free_port())
+    given = behind_service("{certs}")
+    assert given.webhooks is not None
+    command = given.command.with_text("{port}", port)
+    given = replace(given, command=command, webhooks=replace(given.webhooks, port=port))
+    verdict = explore(given, only="crash after", jobs=4)
+    assert verdict.ok, list(verdict.lines())
+    assert verdict.executed >= 2
+    assert any(note.startswith("one run at a time") for note in verdict.notes)
+
+
 def test_the_files_follow_the_secret_whose_certificate_is_for_the_service(tmp_path: Path) -> None:
     given = behind_service("{certs}")
     assert given.webhooks is not None

@@ -128,6 +128,8 @@ class Campaign:
         self._notes: list[str] = []
         self._runs = 0
         self._deadline = float("inf")
+        if setting.webhooks is not None and setting.webhooks.has_fixed_port:
+            self._run_one_at_a_time()  # the server of one run would call the process of another
 
     async def baseline(self) -> Baseline:
         """Run the controller without perturbations; raises :class:`~kontend.live.baseline.Unusable`."""

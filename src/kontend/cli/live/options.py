@@ -278,9 +278,7 @@ def _inside(options: Namespace) -> Callable[[Server], InsideCluster]:
     from kontend.cli.serving.controllers import Inside
 
     def start(server: Server) -> InsideCluster:
-        inside = Inside(server, built_in=options.controllers, pods=options.pods, jobs_end=True, owners=True)
-        inside.start()
-        return inside
+        return Inside(server, built_in=options.controllers, pods=options.pods, jobs_end=True, owners=True).start()
 
     return start
 

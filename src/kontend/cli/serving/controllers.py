@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from kontend.controllers import controllers, pod_controllers
 from kontend.controllers.access.certificates import CertificateSigner, RefusedRequest
@@ -71,13 +71,14 @@ class Inside:
         self._timer: asyncio.Handle | None = None
         self._working = False
 
-    def start(self) -> None:
-        """Begin to work; the event loop of the server must be running."""
+    def start(self) -> Self:
+        """Begin to work, and return this; the event loop of the server must be running."""
         if self._pods and not self._server.cluster.list(NODES):
             for number in range(1, self._nodes + 1):
                 self._server.cluster.create(_node(number))
         self._server.when_changed = self._wake
         self._wake()
+        return self
 
     @property
     def fails(self) -> bool:

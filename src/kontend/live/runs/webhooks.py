@@ -19,6 +19,7 @@ from typing import Any, Final
 from kontend.cluster.admission.configurations import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from kontend.cluster.startup.manifests import Manifest
 from kontend.cluster.state import State
+from kontend.live.process.command import places_in
 from kontend.safe_files import write_private
 from kontend.serve.credentials.tls import Certificates, certificates
 
@@ -46,6 +47,11 @@ class Webhooks:
     def made_for(cls, port: str, objects: Iterable[Content]) -> Webhooks:
         """Make certificates for the Services that some objects name."""
         return cls(port, certificates("127.0.0.1", names=sorted(set(_host_names(objects)))))
+
+    @property
+    def has_fixed_port(self) -> bool:
+        """Return whether every process uses the same port."""
+        return not places_in(self.port)
 
     def trusted(self, manifest: Manifest) -> Manifest:
         """Return an object whose webhooks trust the certificates, if they trust nobody yet."""
