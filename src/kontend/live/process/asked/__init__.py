@@ -1,1 +1,1 @@
-"""What a Python program is given so that it answers when it is asked for its stacks."""
+"""Module for Python programs that answers when they are asked for their stacks."""
