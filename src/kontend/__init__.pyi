@@ -94,6 +94,6 @@ from kontend.runtime.writes.scope import (
     StaleObject as StaleObject,
     StatusScope as StatusScope,
 )
-from kontend.runtime.writes.snapshot import WrongObject as WrongObject
+from kontend.kube.errors import WrongObject as WrongObject
 from kontend.runtime.writes.spec import mutate_object as mutate_object
 from kontend.runtime.writes.status import mutate_status as mutate_status

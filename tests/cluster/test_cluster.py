@@ -311,9 +311,9 @@ def test_generated_names_are_unique_and_always_the_same(cluster: Cluster) -> Non
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda cluster: cluster.get("Widget", "w"), "expected Kind.group/version"),
+        (lambda cluster: cluster.get("Widget", "w"), r"did you mean Widget\.example\.com/v1"),
         (lambda cluster: cluster.get(5, "w"), "kind: expected text"),
-        (lambda cluster: cluster.get(WIDGET, None), "name: expected text, found None"),
+        (lambda cluster: cluster.get(WIDGET, None), "None does not name an object: expected the request"),
         (lambda cluster: cluster.create("x"), "obj: expected an object"),
         (
             lambda cluster: cluster.create({"metadata": {}}),

@@ -102,7 +102,7 @@ def not_async(self: Controller, request: Request, api: Api) -> None:
 @pytest.mark.parametrize(
     ("controller", "words"),
     [
-        (Gadgets, "write Widgets(), not Widgets"),
+        (Gadgets, "write Gadgets(), not Gadgets"),
         (bad(kind=""), "name the kind that it reconciles"),
         (bad(kind="Gadget"), "expected Kind.group/version"),
         (bad(owns="Pod/v1"), "expected a list of kinds"),

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from kontend.kube.errors import WrongObject
 from kontend.runtime.plans.plan import BadPlan, Plan, read_plan, task_id
 from kontend.runtime.plans.tasks import Task
-from kontend.runtime.writes.snapshot import WrongObject
 
 
 @dataclass(frozen=True)

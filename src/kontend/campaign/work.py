@@ -128,7 +128,7 @@ def _live(unit: LiveCommand) -> UnitOutcome:
     """Run ``kontend live``. A signal that ends this process ends it first."""
     arguments = [*unit.options, "--output-format=json", *([f"--failures={unit.failures}"] if unit.failures else [])]
     with subprocess.Popen(
-        [sys.executable, "-m", "kontend.cli", "live", *arguments, "--", *unit.command],
+        [sys.executable, "-P", "-m", "kontend.cli", "live", *arguments, "--", *unit.command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

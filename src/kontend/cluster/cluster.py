@@ -28,6 +28,7 @@ from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import BadRequest, from_status, not_found
 from kontend.kube.json_types import Object
+from kontend.kube.meta.named import Named, as_key, shown
 from kontend.kube.meta.names import BadName, GroupVersionKind, Key, kind_of, parse_kind
 
 Objects = list[Object]
@@ -117,16 +118,19 @@ class Cluster:
 
     # Reading
 
-    def get(self, kind: str, name: str, *, namespace: str = "default", subresource: str = "") -> Object:
-        """One object. Raises :class:`~kontend.kube.errors.NotFound`."""
+    def get(self, kind: str, name: Named, *, namespace: str = "default", subresource: str = "") -> Object:
+        """One object. Raises :class:`~kontend.kube.errors.NotFound`.
+
+        ``name`` may have the namespace: ``"default/web"``, ``("default", "web")``, a request, or an object.
+        """
         resource = self._resource(kind)
+        key = _placed(resource, namespace, name)
         if subresource:
-            answer: Object = self._send("GET", resource, namespace, name, subresource=subresource).body
+            answer: Object = self._send("GET", resource, key.namespace, key.name, subresource=subresource).body
             return answer
-        key = Key(namespace if resource.namespaced else "", name)
         version = self.state.find(resource.key, key)
         if version is None:
-            raise not_found(resource.group, resource.plural, _text("name", name))
+            raise not_found(resource.group, resource.plural, key.name)
         if not self.state.registry.converts_by_webhook:
             return read_back(resource, version)
         with Conversions({}, self.state.hooks.webhooks, wait=False).active():
@@ -209,7 +213,7 @@ class Cluster:
     def patch(
         self,
         kind: str,
-        name: str,
+        name: Named,
         patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
         type: str = "",
@@ -220,17 +224,22 @@ class Cluster:
         field_validation: str = "",
     ) -> Object:
         """Patches an object: a merge patch when ``patch`` is an object, a JSON patch when it is a list, or ``type``."""
+        if not isinstance(patch, Mapping) and not _is_operations(patch):
+            raise BadRequest(
+                "patch: expected a dict for a merge patch, or a list of operations such as {'op': 'remove', 'path': "
+                f"'/data/a'}} for a JSON patch, found {patch!r}"
+            )
         chosen = type or ("merge" if isinstance(patch, Mapping) else "json")
         if chosen not in _PATCH_TYPES or chosen == "apply":
             raise BadRequest(
                 f"type: expected 'merge', 'json' or 'strategic', found {type!r}; for an apply call apply()"
             )
         query = _write_query(manager, dry_run, field_validation)
+        resource = self._resource(kind)
         answer: Object = self._send(
             "PATCH",
-            self._resource(kind),
-            namespace,
-            _text("name", name),
+            resource,
+            *_placed(resource, namespace, name),
             subresource=subresource,
             body=canonical(patch),
             query=query,
@@ -267,7 +276,7 @@ class Cluster:
     def delete(
         self,
         kind: str,
-        name: str,
+        name: Named,
         *,
         namespace: str = "default",
         uid: str | None = None,
@@ -279,7 +288,7 @@ class Cluster:
         """Delete an object, if its uid and resourceVersion are the given ones. Returns what the server answers."""
         resource = self._resource(kind)
         options = _delete_body(uid, resource_version, propagation, grace_period, dry_run)
-        answer: Object = self._send("DELETE", resource, namespace, _text("name", name), body=options).body
+        answer: Object = self._send("DELETE", resource, *_placed(resource, namespace, name), body=options).body
         return answer
 
     def delete_all_of(
@@ -329,7 +338,10 @@ class Cluster:
     def _resource(self, kind: str) -> Resource:
         if not isinstance(kind, str):
             raise BadRequest(f"kind: expected text such as 'Deployment.apps/v1', found {kind!r}")
-        return resource_of(self.state.registry, _parsed_kind(kind))
+        try:
+            return resource_of(self.state.registry, _parsed_kind(kind))
+        except BadName as error:
+            raise BadRequest(f"kind: {error}") from None
 
     def _address(self, obj: Mapping[str, Any]) -> tuple[Resource, str, str]:
         """Return the path that serves an object."""
@@ -350,11 +362,12 @@ class Cluster:
 
 
 @lru_cache(maxsize=1024)
-def _parsed_kind(kind: str) -> GroupVersionKind:
+def _parsed_kind(kind: str) -> GroupVersionKind | str:
+    """Return a kind, or the text where it names none: the registry knows what it may mean."""
     try:
         return parse_kind(kind)
-    except BadName as error:
-        raise BadRequest(f"kind: {error}") from None
+    except BadName:
+        return kind
 
 
 def _write_query(manager: str, dry_run: bool, field_validation: str) -> dict[str, str]:
@@ -387,6 +400,16 @@ def _selector(labels: str | Mapping[str, str]) -> str:
     return ",".join(f"{key}={value}" for key, value in labels.items())
 
 
+def _placed(resource: Resource, namespace: str, name: Named) -> Key:
+    """Return the key of an object: ``namespace`` counts where the name has none."""
+    key = Key("", name) if isinstance(name, str) and "/" not in name else as_key(name)
+    return Key((key.namespace or namespace) if resource.namespaced else "", key.name)
+
+
+def _is_operations(patch: Any) -> bool:
+    return isinstance(patch, list | tuple) and all(isinstance(operation, Mapping) for operation in patch)
+
+
 def _text(argument: str, value: Any) -> str:
     if not isinstance(value, str):
         raise BadRequest(f"{argument}: expected text, found {value!r}")
@@ -396,4 +419,13 @@ def _text(argument: str, value: Any) -> str:
 def _all(argument: str, values: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     if isinstance(values, Mapping | str | bytes) or not isinstance(values, Iterable):
         raise BadRequest(f"{argument}: expected a list of objects, found {type(values).__name__}")
-    return list(values)
+    listed = list(values)
+    for index, value in enumerate(listed):
+        if not isinstance(value, Mapping):
+            raise BadRequest(f"{argument}[{index}]: expected an object, found {value!r}")
+        kind = kind_of(value)
+        if not kind.kind or not kind.version:
+            raise BadRequest(f"{argument}[{index}]: expected apiVersion and kind, found {shown(value)} without them")
+        if argument == "crds" and kind.kind != "CustomResourceDefinition":
+            raise BadRequest(f"crds[{index}]: expected a CustomResourceDefinition, found {shown(value)}")
+    return listed

@@ -44,6 +44,7 @@ class Remedy(StrEnum):
     TREAT_AS_FOUND = "treat-as-found"
     READ_WITH_DEFAULT = "read-with-default"
     TEST_CONDITION = "test-condition"
+    CORRECT_ARGUMENT = "correct-argument"
     HANDLE_ERROR = "handle-error"
     HANDLE_ABSENCE = "handle-absence"
 

@@ -144,13 +144,13 @@ _SENTENCES: Final[Mapping[Remedy, str]] = {
         "treat AlreadyExists as found: go on with what comes after the create of {object}, instead of ending here"
     ),
     Remedy.READ_WITH_DEFAULT: "the object may come without {key}: {read_default}, and decide what to do without it",
-    Remedy.TEST_CONDITION: ("test for the condition before this line: every retry has the same input and fails again"),
+    Remedy.TEST_CONDITION: (
+        "correct this line, or test before it for what it cannot handle: every retry has the same input and fails again"
+    ),
+    Remedy.CORRECT_ARGUMENT: "pass what the message asks for: nothing was sent, and every retry fails the same way",
     Remedy.HANDLE_ERROR: (
         "every retry has the same input and fails again: handle the error, for instance as a condition in the status, "
         "and return"
-    ),
-    Remedy.HANDLE_ABSENCE: (
-        "every retry finds nothing and fails again: say here how the reconcile goes on without the object: {absent}"
     ),
     Remedy.MAKE_REPEATABLE: (
         "make the reconcile repeatable: derive the name of what it creates from its owner, or record it before it is "
@@ -344,6 +344,17 @@ def _mark_first(fix: Fix, words: Mapping[str, str]) -> str:
     )
 
 
+def _handle_absence(fix: Fix, words: Mapping[str, str]) -> str:
+    without = f"say here how the reconcile goes on without the object: {words['absent']}"
+    object_ = fix.names.get("object")
+    if object_ is None:
+        return f"every retry finds nothing and fails again: {without}"
+    return (
+        f"where {object_} is always there, the scenario has to start with it: objects=[...], or --objects FILE; "
+        f"otherwise {without}"
+    )
+
+
 def _reader(fix: Fix, words: Mapping[str, str]) -> str:
     return words["live_list" if "list" in fix.notes else "live_get"]
 
@@ -359,6 +370,7 @@ def _look_at_result(fix: Fix, _words: Mapping[str, str]) -> str:
 
 
 _VARIANTS: Final[Mapping[Remedy, Callable[[Fix, Mapping[str, str]], str]]] = {
+    Remedy.HANDLE_ABSENCE: _handle_absence,
     Remedy.LOCK_PATCH: _lock_patch,
     Remedy.LOCK_WHOLE_PATCH: _lock_whole_patch,
     Remedy.DELETE_WITH_UID: _delete_with_uid,

@@ -94,6 +94,7 @@ def update(
     """
     if not fields:
         raise BadScenario("update: say what changes, such as update(obj, spec={...})", caller())
+    _address("update", obj)  # an error names the function that was called
     return patch(obj, fields, subresource=subresource, when=when, retry=retry)
 
 

@@ -113,6 +113,10 @@ def check(
 
     In a test with ``@reproduce(...)`` it only follows that counterexample.
     """
+    if not isinstance(scenario, Scenario):
+        raise BadScenario(
+            f"check: expected a scenario, such as Scenario(controllers=[Widgets()]), found {scenario!r}", caller()
+        )
     recorded = recorded_to_follow()
     options = SearchOptions(
         search,

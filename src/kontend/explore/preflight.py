@@ -33,7 +33,7 @@ from kontend.kube.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-from kontend.kube.meta.names import BadName, key_of, kind_of, parse_kind
+from kontend.kube.meta.names import BadName, key_of, kind_of
 from kontend.runtime.controller import BadController, Controller
 from kontend.runtime.controller import check as check_controller
 from kontend.runtime.guards import Guards
@@ -86,7 +86,8 @@ def check_fields(scenario: Scenario) -> None:
 def _shown(value: object) -> str:
     """A value, or only its type where it would fill the screen."""
     text = repr(value)
-    return text if len(text) <= 80 else f"a {type(value).__name__}"
+    name = type(value).__name__
+    return text if len(text) <= 80 else f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 
 # Objects
@@ -210,7 +211,7 @@ def _check_kinds(scenario: Scenario, controller: Controller, cluster: Cluster) -
     for attribute, kinds in (*named, ("kinds", controller.kinds)):
         for kind in kinds:
             try:
-                resource_of(cluster.state.registry, parse_kind(kind))
+                resource_of(cluster.state.registry, kind)
             except (UnknownKind, BadName) as error:
                 cls = type(controller)
                 line = defined_at(cls) or scenario.line
@@ -268,7 +269,7 @@ def _check_actions(scenario: Scenario, cluster: Cluster) -> None:
         for action in user.actions:
             try:
                 # Of the first cluster: what can be read and written stays the same during a search.
-                resource_of(cluster.state.registry, parse_kind(action.kind))
+                resource_of(cluster.state.registry, action.kind)
                 action.perform(trial, user.name)
             except _FOR_GOOD as error:
                 raise never_possible(action, error.status_reason, error.message) from error

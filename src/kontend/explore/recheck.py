@@ -70,11 +70,12 @@ def _seeds() -> list[str]:
 
 def _checked(file: str | Path, document: bytes, seed: str) -> str:
     """The first difference that another process finds; empty for none."""
-    # Not yet the directories of the user: a file there called operator.py would replace the standard module.
+    # Not yet the directories of the user, and -P for not the current one: a file there called operator.py or types.py
+    # would replace the standard module.
     path = str(Path(kontend.__file__).parent.parent)
     try:
         process = subprocess.run(
-            [sys.executable, "-m", __name__],
+            [sys.executable, "-P", "-m", __name__],
             input=document,
             capture_output=True,
             timeout=_PATIENCE,

@@ -67,6 +67,10 @@ class BadRequest(ApiError):
     code, reason = 400, "BadRequest"
 
 
+class WrongObject(BadRequest):
+    """A wrong argument, or an object that cannot be written; the message names the mistake. Nothing was sent."""
+
+
 class Unauthorized(ApiError):
     """401: the client is not authenticated."""
 

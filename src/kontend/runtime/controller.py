@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kontend.kube.json_types import Object
+from kontend.kube.meta.named import as_key
 from kontend.kube.meta.names import BadName, Key, parse_kind, split_api_version
 from kontend.runtime.cache.views import Cache
-from kontend.runtime.client.api import Api, as_key
+from kontend.runtime.client.api import Api
 from kontend.runtime.indexes import Indexer
 from kontend.runtime.predicates import Event, Predicate
 
@@ -54,6 +55,10 @@ class Result:
 
     def __post_init__(self) -> None:
         after = self.requeue_after
+        if not isinstance(self.requeue, bool):
+            raise BadController(
+                f"requeue: expected True or False, found {self.requeue!r}; for seconds write Result(requeue_after=...)"
+            )
         if after is not None and (isinstance(after, bool) or not isinstance(after, (int, float)) or after < 0):
             raise BadController(f"requeue_after: expected seconds, not negative, found {after!r}")
 
@@ -134,9 +139,11 @@ class Controller:
 def check(controller: Controller) -> None:
     """Raise :class:`BadController` for a mistake that would only show later."""
     if not isinstance(controller, Controller):
-        hint = "; write Widgets(), not Widgets" if isinstance(controller, type) else ""
+        hint = f"; write {controller.__name__}(), not {controller.__name__}" if isinstance(controller, type) else ""
         raise BadController(f"expected a Controller, found {controller!r}{hint}")
     name = type(controller).__name__
+    if not isinstance(controller.name, str) or not controller.name:
+        raise BadController(f"{name}.name: expected text, found {controller.name!r}")
     if not controller.kind:
         raise BadController(f"{name}: name the kind that it reconciles: kind = 'Widget.example.com/v1'")
     if isinstance(controller.owns, str):
@@ -144,8 +151,19 @@ def check(controller: Controller) -> None:
     if not isinstance(controller.watches, Mapping):
         raise BadController(
             f"{name}.watches: expected a dict from kinds to functions that return requests, such as "
-            f"{{'ConfigMap/v1': lambda obj: ['default/name']}}, found {controller.watches!r}"
+            f"{{'ConfigMap/v1': lambda obj, cache: ['default/name']}}, found {controller.watches!r}"
         )
+    for kind, mapper in controller.watches.items():
+        if not callable(mapper):
+            raise BadController(
+                f"{name}.watches[{kind!r}]: expected a function of an object and the cache that returns requests, such "
+                f"as lambda obj, cache: ['default/name'], found {mapper!r}"
+            )
+    for attribute, value in (("predicates", controller.predicates), ("indexes", controller.indexes)):
+        if not isinstance(value, Mapping):
+            raise BadController(f"{name}.{attribute}: expected a dict by kind, found {value!r}")
+    if isinstance(controller.memory, str):
+        raise BadController(f"{name}.memory: expected a list of attributes, found the text {controller.memory!r}")
     kinds = [controller.kind, *controller.owns, *controller.watches, *controller.predicates, *controller.indexes]
     for kind in kinds:
         try:

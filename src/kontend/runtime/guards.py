@@ -9,6 +9,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from kontend.kube.errors import WrongObject
 from kontend.kube.meta.names import Key
 
 
@@ -31,6 +32,11 @@ class Guards:
     monotonic_views: bool = True
     #: A write is refused when another process has taken the lease since.
     fencing: bool = True
+
+    def __post_init__(self) -> None:
+        for guard in fields(self):
+            if not isinstance(getattr(self, guard.name), bool):
+                raise WrongObject(f"Guards({guard.name}={getattr(self, guard.name)!r}): expected True or False")
 
     @classmethod
     def off(cls) -> Guards:

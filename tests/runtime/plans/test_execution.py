@@ -13,7 +13,7 @@ import pytest
 
 from cluster.objects import WIDGET, config_map, definition, widget
 from kontend.cluster.cluster import Cluster
-from kontend.kube.errors import AlreadyExists, Conflict, InternalError, NotFound, Timeout
+from kontend.kube.errors import AlreadyExists, Conflict, InternalError, NotFound, Timeout, WrongObject
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.call import Call
 from kontend.runtime.client.in_process import InProcess
@@ -22,7 +22,6 @@ from kontend.runtime.plans.plan import BadPlan, Plan, task_id
 from kontend.runtime.plans.tasks import COMPLETE, RUNNING, Run, Task, TaskFailed, TaskStatus, TerminalError
 from kontend.runtime.writes.children import sync_child
 from kontend.runtime.writes.scope import NotStored, StaleObject, StatusScope
-from kontend.runtime.writes.snapshot import WrongObject
 from runtime.wire import Crash, Fault, Wire, run, wired
 
 

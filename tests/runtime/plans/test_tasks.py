@@ -11,9 +11,9 @@ import pytest
 from cluster.objects import config_map
 from kontend.cluster.cluster import Cluster
 from kontend.kube.encoding.json_text import InvalidObject
+from kontend.kube.errors import WrongObject
 from kontend.runtime.plans.tasks import Run, Task, TerminalError, make_task, task_types
 from kontend.runtime.writes.scope import StatusScope
-from kontend.runtime.writes.snapshot import WrongObject
 from runtime.wire import wired
 
 

@@ -12,14 +12,13 @@ import pytest
 
 from cluster.objects import WIDGET, config_map, definition, deployment, widget
 from kontend.cluster.cluster import Cluster
-from kontend.kube.errors import AlreadyExists, Conflict, Invalid, NotFound, Timeout
+from kontend.kube.errors import AlreadyExists, Conflict, Invalid, NotFound, Timeout, WrongObject
 from kontend.kube.meta.accessors import is_controlled_by
 from kontend.runtime.client.api import Api
 from kontend.runtime.guards import Guards
 from kontend.runtime.writes.children import ChildOutcome, ForeignChild, remove_child, sync_child
 from kontend.runtime.writes.owners import owner_reference
 from kontend.runtime.writes.scope import NotStored, StaleObject, StatusScope
-from kontend.runtime.writes.snapshot import WrongObject
 from runtime.wire import Crash, Fault, Wire, run, wired
 
 CHILD = "Deployment.apps/v1"

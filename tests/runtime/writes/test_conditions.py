@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cluster.objects import WIDGET, definition, widget
 from kontend.cluster.cluster import Cluster
-from kontend.kube.errors import Conflict, InternalError, NotFound
+from kontend.kube.errors import Conflict, InternalError, NotFound, WrongObject
 from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.writes.conditions import (
     condition,
@@ -20,7 +20,6 @@ from kontend.runtime.writes.conditions import (
     remove_condition,
     set_condition,
 )
-from kontend.runtime.writes.snapshot import WrongObject
 from runtime.wire import Fault, run, wired
 
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"

@@ -9,11 +9,10 @@ import pytest
 
 from cluster.objects import WIDGET, definition, widget
 from kontend.cluster.cluster import Cluster
-from kontend.kube.errors import Conflict, NotFound
+from kontend.kube.errors import Conflict, NotFound, WrongObject
 from kontend.runtime.client.api import Api
 from kontend.runtime.writes.finalizers import add_finalizer, has_finalizer, remove_finalizer
 from kontend.runtime.writes.scope import StatusScope
-from kontend.runtime.writes.snapshot import WrongObject
 from kontend.runtime.writes.spec import mutate_object
 from runtime.wire import run, wired
 

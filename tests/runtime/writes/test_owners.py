@@ -9,7 +9,7 @@ import pytest
 
 from cluster.objects import WIDGET, config_map, definition, widget
 from kontend.cluster.cluster import Cluster
-from kontend.kube.errors import Conflict
+from kontend.kube.errors import Conflict, WrongObject
 from kontend.kube.meta.accessors import controller_of, is_controlled_by, owner_references
 from kontend.runtime.writes.owners import (
     AlreadyOwned,
@@ -18,7 +18,6 @@ from kontend.runtime.writes.owners import (
     set_controller_reference,
     set_owner_reference,
 )
-from kontend.runtime.writes.snapshot import WrongObject
 from kontend.runtime.writes.spec import mutate_object
 from runtime.wire import run, wired
 

@@ -8,12 +8,11 @@ import pytest
 
 from cluster.objects import WIDGET, definition, widget
 from kontend.cluster.cluster import Cluster
-from kontend.kube.errors import Conflict, InternalError
+from kontend.kube.errors import Conflict, InternalError, WrongObject
 from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.writes.conditions import get_condition, patch_conditions
 from kontend.runtime.writes.finalizers import add_finalizer
 from kontend.runtime.writes.scope import NotStored, StaleObject, StatusScope
-from kontend.runtime.writes.snapshot import WrongObject
 from kontend.runtime.writes.spec import mutate_object
 from kontend.runtime.writes.status import mutate_status
 from runtime.wire import Crash, Fault, run, wired

@@ -8,10 +8,9 @@ import pytest
 
 from cluster.objects import WIDGET, definition, widget
 from kontend.cluster.cluster import Cluster
-from kontend.kube.errors import Conflict
+from kontend.kube.errors import Conflict, WrongObject
 from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.writes.scope import StatusScope
-from kontend.runtime.writes.snapshot import WrongObject
 from kontend.runtime.writes.spec import mutate_object
 from runtime.wire import run, wired
 

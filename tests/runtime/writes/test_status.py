@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from cluster.objects import WIDGET, definition, widget
 from kontend.cluster.cluster import Cluster
 from kontend.kube.encoding.json_text import InvalidObject
-from kontend.kube.errors import Conflict, InternalError, NotFound
+from kontend.kube.errors import Conflict, InternalError, NotFound, WrongObject
 from kontend.kube.patches.merge_patch import without_nulls
 from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.guards import Guards
-from kontend.runtime.writes.snapshot import WrongObject
 from kontend.runtime.writes.status import mutate_status
 from runtime.wire import Fault, run, wired
 

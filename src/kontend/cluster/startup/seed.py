@@ -6,6 +6,7 @@ timestamp. :func:`seed` stores such an object in one write, checked like any oth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -25,8 +26,8 @@ from kontend.cluster.storage import encoded
 from kontend.cluster.verbs.create import create_unowned
 from kontend.cluster.wire.decoding import decode_object
 from kontend.kube.encoding.json_text import canonical
-from kontend.kube.errors import BadRequest, NotFound
-from kontend.kube.meta.names import GroupVersionKind, Key, kind_of
+from kontend.kube.errors import NotFound
+from kontend.kube.meta.names import BadName, GroupVersionKind, Key, kind_of, parse_kind
 
 _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _KEPT: Final = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -53,9 +54,6 @@ def empty_state(now: int = EPOCH) -> State:
 def seed_all(state: State, objects: Iterable[Mapping[str, Any]], *, manager: str) -> State:
     """Store all objects: definitions first, then namespaces, then the rest in the order given."""
     pending = list(objects)
-    for index, obj in enumerate(pending):
-        if not isinstance(obj, Mapping):
-            raise BadRequest(f"objects[{index}]: expected an object, found {type(obj).__name__}")
     for obj in sorted(pending, key=seed_order):
         state = seed(state, obj, manager=manager)
     return state
@@ -95,29 +93,41 @@ def seed(state: State, obj: Mapping[str, Any], *, manager: str) -> State:
     return follow(state, after.replace(serial=scratch.serial))
 
 
-def resource_of(registry: Registry, kind: GroupVersionKind) -> Resource:
+def resource_of(registry: Registry, kind: GroupVersionKind | str) -> Resource:
     """Return the resource of a kind, or raise an error that names the way out."""
+    if not isinstance(kind, GroupVersionKind):
+        try:
+            kind = parse_kind(kind)
+        except BadName as error:
+            others = similar_kinds(registry, *re.split("[./]", kind)) if isinstance(kind, str) else []
+            if not others:
+                raise
+            raise BadName(f"{kind!r} does not name a kind: did you mean {' or '.join(others)}?") from error
     resource = registry.of_kind(kind)
     if resource is None:
-        others = similar_kinds(registry, kind.kind)
+        others = similar_kinds(registry, kind.kind, kind.version)  # v1/Pod is another way to write it
         is_builtin = kind.group in {"", *(r.group for r in registry.resources() if "." not in r.group)}
         hint = "add its CustomResourceDefinition: crds=[...]"
         if others:
             hint = f"did you mean {' or '.join(others)}?"
         # Scale and Eviction are kinds of built-in groups that no resource has, and resemble none.
-        error = MisspelledKind if is_builtin and others else UnknownKind
-        raise error(f'no kind "{kind.kind}" is served for version "{kind.api_version}": {hint}')
+        unknown = MisspelledKind if is_builtin and others else UnknownKind
+        raise unknown(f'no kind "{kind.kind}" is served for version "{kind.api_version}": {hint}')
     return resource
 
 
-def similar_kinds(registry: Registry, kind: str) -> list[str]:
-    """Return the served kinds of a name, in any group and version, or of the name that is closest to it."""
+def similar_kinds(registry: Registry, *words: str) -> list[str]:
+    """Return the served kinds that one of the words names, in any group and version, or comes closest to naming."""
     by_name: dict[str, set[str]] = {}
     for resource in registry.resources():
         full = str(GroupVersionKind(resource.group, resource.version, resource.kind))
-        by_name.setdefault(resource.kind, set()).add(full)
-    close = get_close_matches(kind, by_name, n=1, cutoff=0.8)
-    return sorted(by_name.get(kind) or (by_name[close[0]] if close else ()))
+        for name in (resource.kind, resource.plural):
+            by_name.setdefault(name.lower(), set()).add(full)
+    for word in words:
+        close = get_close_matches(word.lower(), by_name, n=1, cutoff=0.8)
+        if close:
+            return sorted(by_name[close[0]])
+    return []
 
 
 def _namespace_of(resource: Resource, obj: Mapping[str, Any]) -> str:

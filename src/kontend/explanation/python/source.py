@@ -93,7 +93,10 @@ class Source:
     def imported(self, name: str, module: str = "kontend") -> tuple[Edit, ...]:
         """Return the edit that imports a name, if the file does not have it yet."""
         for node in self.tree.body:
-            if isinstance(node, ast.ImportFrom) and any((alias.asname or alias.name) == name for alias in node.names):
+            if isinstance(node, ast.ImportFrom) and any(
+                (alias.asname or alias.name) == name or (alias.name == "*" and node.module == module)
+                for alias in node.names
+            ):
                 return ()
         for node in self.tree.body:
             if isinstance(node, ast.ImportFrom) and node.module == module and node.level == 0:

@@ -17,7 +17,7 @@ from kontend.explore.program.determinism import WatchedPaths
 from kontend.explore.program.symbols import Assumption
 from kontend.explore.program.version_readers import read_versions
 from kontend.explore.scenario import Scenario
-from kontend.kube.meta.names import GroupVersionKind, parse_kind
+from kontend.kube.meta.names import GroupVersionKind
 
 
 class NewKind(Exception):
@@ -45,7 +45,7 @@ class Knowledge:
         if namespaced is not None:
             return namespaced
         try:
-            namespaced = resource_of(self._initial, parse_kind(kind)).namespaced
+            namespaced = resource_of(self._initial, kind).namespaced
         except UnknownKind:
             self.unknown.add(kind)
             raise

@@ -35,7 +35,7 @@ from kontend.explore.program.identities import chosen, first_serial
 from kontend.explore.program.symbols import bind
 from kontend.explore.program.tree import Program
 from kontend.kube.errors import ApiError
-from kontend.kube.meta.names import Key, parse_kind
+from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import METHODS, Call, path_of
 
 #: More requests than these are not recorded: the clusters in which they were carried out are kept with them.
@@ -102,7 +102,7 @@ class Server:
         resource = self._resources.get(question)
         if resource is None:
             self._registries[id(registry)] = registry
-            resource = self._resources[question] = resource_of(registry, parse_kind(kind))
+            resource = self._resources[question] = resource_of(registry, kind)
         return resource
 
     def call(self, world: World, program: Program, in_flight: InFlight, at: int, call: Call) -> tuple[Outcome, str]:

@@ -22,18 +22,19 @@ from kontend.explore.program.driven import DrivenRun, Start
 from kontend.explore.program.durations import OtherDurations
 from kontend.explore.program.event_loop import ReconcileLoop, Unsupported, user_line
 from kontend.explore.program.memory import read_memory, restore_memory
+from kontend.explore.program.misuse import misuse_of
 from kontend.explore.program.outside import confined
 from kontend.explore.program.progress import Done, Failure, Progress
 from kontend.explore.program.user_code import OURS, UserCode
 from kontend.kube.errors import ApiError, from_status
 from kontend.kube.meta.names import BadName
 from kontend.runtime.client.api import Api
-from kontend.runtime.client.call import Call
+from kontend.runtime.client.call import Call, check_namespace
 from kontend.runtime.client.http_backend import AnswerLost
 from kontend.runtime.controller import BadController, Controller, Request, Result
 from kontend.runtime.guards import Guards
 from kontend.runtime.source_location import UNKNOWN, SourceLocation, defined_at, raised_at
-from kontend.runtime.unawaited import collect_unawaited
+from kontend.runtime.unawaited import close_pending, collect_unawaited
 
 #: Exceptions that are mistakes in the code, not a way to ask for a retry.
 _BUGS: Final = (
@@ -66,6 +67,8 @@ class _Backend:
         self._run = run
 
     async def call(self, call: Call) -> Any:
+        if call.verb == "get":
+            check_namespace(call, namespaced=self._run.namespaced(call.kind))
         future = self._run.loop.create_future()
         self._run.pending.append(_Pending(call, future, user_line(sys._getframe(1))))
         return await future
@@ -152,11 +155,13 @@ class PythonRun(DrivenRun):
         if self._task.cancelled():
             raise Unsupported(f"{self._controller.name}: asyncio.CancelledError left the reconcile; catch it")
         error = self._task.exception()
-        if isinstance(error, BadName | MisspelledKind):
-            # No order of steps makes this right, so it is a mistake of the user and not a violation.
-            at = raised_at(error)
-            raise BadController(f"{'' if at is None else f'{at}: '}{error}")
         if error is not None:
+            # No order of steps makes these right, so they are mistakes of the user and not violations.
+            forgotten = [*self._unawaited, *close_pending(error)] if isinstance(error, TypeError) else []
+            accepted = forgotten[0] if forgotten else misuse_of(error)
+            if accepted or isinstance(error, BadName | BadController | MisspelledKind):
+                at = raised_at(error)
+                raise BadController(f"{'' if at is None else f'{at}: '}{error}{accepted and f'; {accepted}'}")
             done = Done(True, _failure(error), read_memory(self._controller))
             return Progress((), done, self.uuids, (), self.asks_time)
         value = self._task.result()

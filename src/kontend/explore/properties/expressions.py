@@ -23,7 +23,7 @@ from kontend.explore.properties.property import Property, always, eventually, ne
 from kontend.kube.cel.dynamic import compile_dynamic
 from kontend.kube.cel.issues import CompileError, ProgramError
 from kontend.kube.cel.values import EvalError
-from kontend.kube.meta.names import BadName, parse_kind
+from kontend.kube.meta.names import BadName
 from kontend.kube.schema.tree import Schema
 
 _MODES: Final = {"always": always, "never": never, "eventually": eventually, "sometimes": sometimes}
@@ -78,7 +78,7 @@ def property_of(document: Any, where: str, kinds: tuple[str, ...] = ()) -> Prope
     def mistake(cluster: Cluster) -> str:
         def schema_of(kind: str) -> Schema | None:
             try:
-                return resource_of(cluster.state.registry, parse_kind(kind)).schema
+                return resource_of(cluster.state.registry, kind).schema
             except (UnknownKind, BadName):
                 return None
 

@@ -18,7 +18,6 @@ from kontend.explore.problems import BadScenario
 from kontend.explore.timed.clock import VirtualLoop
 from kontend.explore.timed.timing import Timing
 from kontend.kube.errors import ApiError, InternalError
-from kontend.kube.meta.names import parse_kind
 from kontend.runtime.cache.views import Cache, View
 from kontend.runtime.client.api import Api
 from kontend.runtime.client.call import Call
@@ -207,7 +206,7 @@ class Instance:
         """Schedule the delivery of changes to the views that there are."""
         for change in changes:
             for kind, view in self.cache.views.items():
-                resource = resource_of(self.cluster.state.registry, parse_kind(kind))
+                resource = resource_of(self.cluster.state.registry, kind)
                 if resource.key != change.resource:
                     continue
                 # Events of one kind come in their order, as those of a watch do.
@@ -220,7 +219,7 @@ class Instance:
         if life != self.life:
             return
         self.undelivered -= 1
-        resource = resource_of(self.cluster.state.registry, parse_kind(view.kind))
+        resource = resource_of(self.cluster.state.registry, view.kind)
         version = change.new if change.new is not None else change.old
         if version is None:
             return
@@ -249,7 +248,7 @@ class Instance:
 
     def _list(self, kind: str) -> None:
         state = self.cluster.state
-        resource = resource_of(state.registry, parse_kind(kind))
+        resource = resource_of(state.registry, kind)
         view = self.cache.view(kind, plural=resource.plural)
         for name, indexer in self.controller.indexes.get(kind, {}).items():
             view.add_index(name, indexer)

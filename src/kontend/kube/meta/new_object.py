@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kontend.kube.meta.named import Named, as_key
 from kontend.kube.meta.names import parse_kind
 
 
 def new_object(
     kind: str,
-    name: str = "",
+    name: Named = "",
     *,
     generate_name: str = "",
     namespace: str = "",
@@ -21,7 +22,8 @@ def new_object(
 ) -> dict[str, Any]:
     """Return an object of a kind that is not stored yet; ``fields`` are its top-level fields.
 
-    With ``generate_name`` the server completes the name.
+    ``name`` may have the namespace, as a request or ``"default/web"`` does. With ``generate_name`` the server completes
+    the name.
 
     >>> settings = new_object("ConfigMap/v1", "settings", labels={"app": "web"}, data={"size": "3"})
     >>> settings["metadata"], settings["data"]
@@ -30,6 +32,9 @@ def new_object(
     {'generateName': 'web-'}
     """
     parsed = parse_kind(kind)
+    if name:
+        key = as_key(name)
+        namespace, name = key.namespace or namespace, key.name
     given = {
         "name": name,
         "generateName": generate_name,

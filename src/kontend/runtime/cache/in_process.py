@@ -12,7 +12,6 @@ from kontend.cluster.cluster import Cluster
 from kontend.cluster.request import ApiRequest
 from kontend.cluster.startup.seed import resource_of
 from kontend.cluster.wire.present import Stream
-from kontend.kube.meta.names import parse_kind
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.call import Call, path_of
 from kontend.runtime.client.in_process import InProcess
@@ -66,7 +65,7 @@ class ClusterFeed:
 
     def _list(self, kind: str) -> None:
         state = self.cluster.state
-        resource = resource_of(state.registry, parse_kind(kind))
+        resource = resource_of(state.registry, kind)
         view = self.cache.view(kind, plural=resource.plural)
         path = path_of(Call("list", kind), resource.plural, namespaced=resource.namespaced)
         query = {"watch": ("1",), "resourceVersion": (str(state.resource_version),)}

@@ -8,12 +8,13 @@ that the server refuses raises its error unchanged, as an :class:`~kontend.kube.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from kontend.cluster.request import APPLY_PATCH
 from kontend.kube.encoding.json_text import canonical
-from kontend.kube.errors import BadRequest, not_found
+from kontend.kube.errors import WrongObject, not_found
 from kontend.kube.json_types import Object
+from kontend.kube.meta.named import Named, as_key
 from kontend.kube.meta.names import Key, key_of, kind_of, parse_kind
 from kontend.runtime.client.call import Backend, Call
 from kontend.runtime.client.patches import Patch, as_patch
@@ -21,22 +22,6 @@ from kontend.runtime.guards import Guards, OwnWrites
 
 #: What ``patch`` takes: a patch, an object for a merge patch, or a list of operations for a JSON patch.
 Patched: TypeAlias = Patch | Mapping[str, Any] | Sequence[Mapping[str, Any]]
-
-
-class HasKey(Protocol):
-    """A :class:`Key` or a ``Request``."""
-
-    @property
-    def namespace(self) -> str:
-        """The namespace; empty for a cluster-scoped object."""
-
-    @property
-    def name(self) -> str:
-        """The name."""
-
-
-#: What names an object.
-Named: TypeAlias = HasKey | str | tuple[str, str] | Mapping[str, Any]
 
 
 class Reader:
@@ -81,7 +66,7 @@ class Reader:
         query = [("labelSelector", _selector(labels)), ("fieldSelector", fields)]
         if index is not None:
             if not self._cached:
-                raise BadRequest("list: index is for cached reads; use fields with live reads")
+                raise WrongObject("list: index is for cached reads; use fields with live reads")
             query.append(("index", "=".join(index)))
         at_least = self._writes.within(kind, namespace) if self._waits else 0
         call = Call(
@@ -248,6 +233,7 @@ class Api(Reader):
         With the guard ``delete_preconditions``, only the version that was read: ``uid`` and ``resource_version`` are
         those of ``obj`` unless given.
         """
+        kind, key = self._address(obj)
         metadata = obj.get("metadata") or {}
         if self.guards.delete_preconditions:
             uid = uid if uid is not None else metadata.get("uid")
@@ -260,7 +246,6 @@ class Api(Reader):
             options["propagationPolicy"] = propagation
         if grace_period is not None:
             options["gracePeriodSeconds"] = grace_period
-        kind, key = self._address(obj)
         response = await self._backend.call(Call("delete", kind, *key, body=canonical(options) if options else b""))
         self._record_delete(kind, response)
 
@@ -342,10 +327,10 @@ class Api(Reader):
     def _address(self, obj: Object) -> tuple[str, Key]:
         """Return the kind and the key of an object; the namespace is ``default`` unless it has one."""
         if not isinstance(obj, dict):
-            raise BadRequest(f"expected an object (a dict with apiVersion, kind and metadata), found {obj!r}")
+            raise WrongObject(f"expected an object (a dict with apiVersion, kind and metadata), found {obj!r}")
         kind, key = kind_of(obj), key_of(obj)
         if not kind.kind or not kind.version:
-            raise BadRequest("the object has no apiVersion or kind; objects that were read have both")
+            raise WrongObject("the object has no apiVersion or kind; objects that were read have both")
         name = str(kind)
         if not self._backend.is_namespaced(name):
             return name, Key("", key.name)
@@ -358,33 +343,6 @@ def _object_body(obj: Object) -> bytes:
     return text.replace(b"&", b"\\u0026").replace(b"<", b"\\u003c").replace(b">", b"\\u003e")
 
 
-def as_key(key: Named) -> Key:
-    """Return the key of an object that is named in any of the accepted ways.
-
-    >>> as_key("default/web") == as_key(("default", "web"))
-    True
-    >>> as_key({"metadata": {"namespace": "default", "name": "web"}})
-    Key(namespace='default', name='web')
-    """
-    found: Any = key
-    namespace: Any
-    name: Any
-    if isinstance(found, str):
-        namespace, _, name = found.rpartition("/")
-    elif isinstance(found, Mapping):
-        namespace, name = key_of(found)
-    elif isinstance(found, tuple) and len(found) == 2:
-        namespace, name = found
-    else:
-        namespace, name = getattr(found, "namespace", None), getattr(found, "name", None)
-    if not isinstance(namespace, str) or not isinstance(name, str) or not name or "/" in namespace:
-        raise BadRequest(
-            f"{found!r} does not name an object: expected the request, 'namespace/name', ('namespace', 'name'), or an "
-            "object with metadata"
-        )
-    return Key(namespace, name)
-
-
 def _is_gone(metadata: Mapping[str, Any]) -> bool:
     """Return True if an object that was deleted is gone and does not wait for finalizers or for its grace period."""
     return not metadata.get("finalizers") and not metadata.get("deletionGracePeriodSeconds")
@@ -393,4 +351,6 @@ def _is_gone(metadata: Mapping[str, Any]) -> bool:
 def _selector(labels: str | Mapping[str, str]) -> str:
     if isinstance(labels, str):
         return labels
+    if not isinstance(labels, Mapping):
+        raise WrongObject(f"labels: expected a selector such as 'app=web' or a dict, found {labels!r}")
     return ",".join(f"{name}={value}" for name, value in sorted(labels.items()))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from kontend.kube.errors import WrongObject
 from kontend.kube.meta.names import Key, parse_kind, resource_path
 
 
@@ -44,7 +45,12 @@ class Call:
         return self.verb not in ("get", "list")
 
     def __str__(self) -> str:
-        target = f"{self.kind} {self.key}" if self.name else f"{self.kind} in {self.namespace or 'all namespaces'}"
+        if self.name:
+            target = f"{self.kind} {self.key}"
+        elif self.verb == "create" and not self.namespace:  # of a cluster-scoped object
+            target = self.kind
+        else:
+            target = f"{self.kind} in {self.namespace or 'all namespaces'}"
         path = f"{target}/{self.subresource}" if self.subresource else target
         return f"{'cached ' if self.cached else ''}{self.verb} {path}"
 
@@ -58,6 +64,12 @@ METHODS: Final = {
     "delete": "DELETE",
     "deletecollection": "DELETE",
 }
+
+
+def check_namespace(call: Call, *, namespaced: bool) -> None:
+    """Raise :class:`WrongObject` for a read of a namespaced object that names no namespace: it never finds one."""
+    if namespaced and call.verb == "get" and not call.namespace:
+        raise WrongObject(f"{call.kind} is namespaced: expected the request or 'namespace/name', found {call.name!r}")
 
 
 def path_of(call: Call, plural: str, *, namespaced: bool) -> str:

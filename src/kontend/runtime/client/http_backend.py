@@ -20,7 +20,7 @@ from kontend.cluster.startup.seed import UnknownKind
 from kontend.kube.errors import ApiError, InternalError, NotFound, ServiceUnavailable, Timeout, from_status
 from kontend.kube.json_types import Object
 from kontend.kube.meta.names import parse_kind, version_path
-from kontend.runtime.client.call import METHODS, Call, path_of
+from kontend.runtime.client.call import METHODS, Call, check_namespace, path_of
 from kontend.runtime.client.connection import BrokenOff, NotConnected, Pool, Response
 from kontend.runtime.client.credentials import Credentials
 from kontend.runtime.client.kubeconfig import Config
@@ -76,6 +76,7 @@ class HttpBackend:
     async def call(self, call: Call) -> Any:
         """Send a call and return the response. This backend has no cache: every read is live."""
         served = await self.served(call.kind)
+        check_namespace(call, namespaced=served.namespaced)
         path = path_of(call, served.plural, namespaced=served.namespaced)
         query = {name: value for name, value in call.query if name != "index"}
         return await self._send(METHODS[call.verb], path, query, call.body, call.content_type)

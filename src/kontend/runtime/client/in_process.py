@@ -15,8 +15,7 @@ from kontend.cluster.state import State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import BadRequest, from_status
 from kontend.kube.json_types import Object
-from kontend.kube.meta.names import parse_kind
-from kontend.runtime.client.call import METHODS, Call, path_of
+from kontend.runtime.client.call import METHODS, Call, check_namespace, path_of
 from kontend.runtime.indexes import OWNER, Indexer, owner_uids
 
 
@@ -40,7 +39,8 @@ class InProcess:
 
     def answer(self, call: Call) -> Any:
         """Carry out a call without an event loop."""
-        resource = resource_of(self.cluster.state.registry, parse_kind(call.kind))
+        resource = resource_of(self.cluster.state.registry, call.kind)
+        check_namespace(call, namespaced=resource.namespaced)
         cluster = self.cluster
         if call.cached:
             view = self.views.get(call.kind)
@@ -89,7 +89,7 @@ class InProcess:
 
     def is_namespaced(self, kind: str) -> bool:
         """Return True for a namespaced kind."""
-        return resource_of(self.cluster.state.registry, parse_kind(kind)).namespaced
+        return resource_of(self.cluster.state.registry, kind).namespaced
 
     def now(self) -> str:
         """Return the cluster's time."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from kontend.cluster.request import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kontend.kube.encoding.json_text import canonical
-from kontend.kube.errors import BadRequest
+from kontend.kube.errors import WrongObject
 from kontend.kube.json_types import Object as Object
 from kontend.kube.patches.merge_patch import merge_patch_diff
 
@@ -40,11 +40,16 @@ class Patch:
         """Return the bytes to send for ``obj``."""
         if self.base is None:
             return self.given
+        if self.base is obj:
+            raise WrongObject(
+                "merge_from: the base is the object itself, so nothing differs; copy it before the change: "
+                "base = copy.deepcopy(obj)"
+            )
         diff = merge_patch_diff(self.base, obj)
         if self.lock or (self.lock is None and lock_by_default):
             version = (self.base.get("metadata") or {}).get("resourceVersion")
             if not version:
-                raise BadRequest(
+                raise WrongObject(
                     "merge_from: cannot use optimistic lock, the base has no resourceVersion; "
                     "take the base from an object that was read"
                 )
@@ -75,7 +80,7 @@ def merge_from(base: Mapping[str, Any], *, lock: bool | None = None) -> Patch:
     b'{"metadata":{"resourceVersion":"7"},"status":{"phase":"Ready"}}'
     """
     if not isinstance(base, Mapping):
-        raise BadRequest(f"merge_from: the base must be an object that was read, found {base!r}")
+        raise WrongObject(f"merge_from: the base must be an object that was read, found {base!r}")
     return Patch(MERGE_PATCH, base=base, lock=lock)
 
 
@@ -85,6 +90,11 @@ def json_patch(operations: Sequence[Mapping[str, Any]]) -> Patch:
     >>> json_patch([{"op": "remove", "path": "/metadata/labels/old"}]).data({})
     b'[{"op":"remove","path":"/metadata/labels/old"}]'
     """
+    if not isinstance(operations, list | tuple) or not all(isinstance(each, Mapping) for each in operations):
+        raise WrongObject(
+            "json_patch: expected a list of operations such as {'op': 'remove', 'path': '/spec/size'}, "
+            f"found {operations!r}"
+        )
     return Patch(JSON_PATCH, given=canonical(list(operations)))
 
 
@@ -94,6 +104,8 @@ def merge_patch(patch: Mapping[str, Any]) -> Patch:
     >>> merge_patch({"spec": {"size": 3, "color": None}}).data({})
     b'{"spec":{"color":null,"size":3}}'
     """
+    if not isinstance(patch, Mapping):
+        raise WrongObject(f"merge_patch: expected the fields to change, such as {{'spec': {{...}}}}, found {patch!r}")
     return Patch(MERGE_PATCH, given=canonical(patch))
 
 
@@ -109,7 +121,7 @@ def as_patch(patch: object) -> Patch:
     True
     >>> as_patch("size=3")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    kontend.kube.errors.BadRequest: expected a patch: merge_from(base), a dict for a merge patch, ... found 'size=3'
+    kontend.kube.errors.WrongObject: expected a patch: merge_from(base), a dict for a merge patch, ... found 'size=3'
     """
     if isinstance(patch, Patch):
         return patch
@@ -117,7 +129,7 @@ def as_patch(patch: object) -> Patch:
         return merge_patch(patch)
     if isinstance(patch, list) and all(isinstance(operation, Mapping) for operation in patch):
         return json_patch(patch)
-    raise BadRequest(
+    raise WrongObject(
         "expected a patch: merge_from(base), a dict for a merge patch, or a list of operations for a JSON patch; "
         f"found {patch!r}"
     )
@@ -129,4 +141,6 @@ def raw(content_type: str, data: bytes) -> Patch:
     >>> raw("application/merge-patch+json", b'{"spec":{"size":3}}').data({})
     b'{"spec":{"size":3}}'
     """
+    if not isinstance(content_type, str) or not isinstance(data, bytes):
+        raise WrongObject(f"raw: expected a content type and bytes, found {content_type!r} and {data!r}")
     return Patch(content_type, given=data)

@@ -12,10 +12,11 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from kontend.cluster.cluster import Cluster
+from kontend.kube.errors import WrongObject
 from kontend.runtime.cache.in_process import CachedInProcess, ClusterFeed
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.client.api import Api
-from kontend.runtime.controller import Controller, Request, check
+from kontend.runtime.controller import BadController, Controller, Request, check
 from kontend.runtime.guards import Guards, OwnWrites
 from kontend.runtime.manager.controller_loop import Loop, Outcome
 from kontend.runtime.predicates import Event
@@ -185,7 +186,15 @@ def settle(
     >>> cluster.get("ConfigMap/v1", "c")["metadata"]["labels"]
     {'seen': 'yes'}
     """
-    several = [controllers] if isinstance(controllers, Controller) else controllers
+    if not isinstance(cluster, Cluster):
+        raise WrongObject(
+            f"settle: expected a Cluster and controllers, such as settle(cluster, Widgets()), found {cluster!r}"
+        )
+    several = [controllers] if isinstance(controllers, Controller | type | str) else controllers
+    if not isinstance(several, Iterable):
+        raise BadController(f"settle: expected a controller or a list of them, found {controllers!r}")
+    if guards is not None and not isinstance(guards, Guards):
+        raise WrongObject(f"settle: expected guards such as Guards(fencing=False), found {guards!r}")
     return InProcessManager(cluster, several, guards=guards).settle(seconds=seconds, limit=limit)
 
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NotRequired, TypedDict, cast
 
+from kontend.kube.errors import WrongObject
 from kontend.runtime.plans.tasks import Task
-from kontend.runtime.writes.snapshot import WrongObject
 
 ACTIVE: Final = "Active"
 COMPLETE: Final = "Complete"
@@ -75,7 +75,7 @@ class Plan:
     failed_phase: str = ""
 
     def __post_init__(self) -> None:
-        if isinstance(self.tasks, (str, Mapping)) or not all(isinstance(task, Task) for task in self.tasks):
+        if not isinstance(self.tasks, Sequence) or not all(isinstance(task, Task) for task in self.tasks):
             raise WrongObject(f"Plan: expected a list of tasks, found {self.tasks!r}")
         if not self.tasks:
             raise WrongObject("Plan: a plan needs at least one task; if there is nothing to do, pass None")

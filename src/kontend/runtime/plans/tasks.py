@@ -16,10 +16,10 @@ from typing import Any, ClassVar, Final, Literal
 from uuid import UUID, uuid5
 
 from kontend.kube.encoding.json_text import canonical, parse_json
+from kontend.kube.errors import WrongObject
 from kontend.kube.json_types import Object
 from kontend.runtime.client.api import Api
 from kontend.runtime.writes.scope import StatusScope
-from kontend.runtime.writes.snapshot import WrongObject
 
 RUNNING: Final = "Running"
 COMPLETE: Final = "Complete"

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kontend.kube.errors import ApiError, Conflict, Invalid, NotFound
+from kontend.kube.errors import ApiError, Conflict, Invalid, NotFound, WrongObject
 from kontend.kube.json_types import Object
 from kontend.kube.meta.accessors import controller_of, is_controlled_by
 from kontend.kube.meta.names import key_of, kind_of
@@ -27,7 +27,6 @@ from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Result
 from kontend.runtime.writes.owners import set_controller_reference
 from kontend.runtime.writes.scope import StatusScope, scope_of
-from kontend.runtime.writes.snapshot import WrongObject
 
 Impostor = Literal["replace", "adopt", "refuse"]
 Action = Literal[

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from kontend.kube.errors import Conflict
+from kontend.kube.errors import Conflict, WrongObject
 from kontend.kube.json_types import Object
 from kontend.kube.meta.conditions import find_condition, is_condition_true, without_condition
 from kontend.kube.meta.names import key_of, kind_of
 from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.client.api import Api
-from kontend.runtime.writes.snapshot import Snapshot, WrongObject
+from kontend.runtime.writes.snapshot import Snapshot
 
 ConditionStatus = Literal["True", "False", "Unknown"] | bool
 _STATUSES = ("True", "False", "Unknown")
@@ -212,7 +212,9 @@ def _listed(conditions: Any) -> list[Any]:
 
 
 def _conditions(obj: Mapping[str, Any]) -> list[dict[str, Any]]:
-    status = obj.get("status") if isinstance(obj, Mapping) else None
+    if not isinstance(obj, Mapping):
+        raise WrongObject(f"expected an object with conditions in its status, found {obj!r}")
+    status = obj.get("status")
     conditions = status.get("conditions") if isinstance(status, Mapping) else None
     if conditions is None:
         return []

@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kontend.kube.errors import WrongObject
 from kontend.kube.json_types import Object
-from kontend.runtime.writes.snapshot import WrongObject, metadata_of
+from kontend.kube.meta.named import shown
+from kontend.runtime.writes.snapshot import metadata_of
 
 
 def has_finalizer(obj: Mapping[str, Any], finalizer: str) -> bool:
@@ -22,6 +24,8 @@ def has_finalizer(obj: Mapping[str, Any], finalizer: str) -> bool:
     >>> has_finalizer({"metadata": {"finalizers": ["example.com/data"]}}, "example.com/data")
     True
     """
+    if not isinstance(obj, Mapping):
+        raise WrongObject(f"has_finalizer: expected an object and a finalizer, found {shown(obj)}")
     metadata = obj.get("metadata")
     return isinstance(metadata, Mapping) and finalizer in (metadata.get("finalizers") or ())
 

@@ -15,10 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kontend.kube.errors import WrongObject
 from kontend.kube.json_types import Object
 from kontend.kube.meta.accessors import controller_of, owner_references
+from kontend.kube.meta.named import shown
 from kontend.kube.meta.names import kind_of, split_api_version
-from kontend.runtime.writes.snapshot import WrongObject, metadata_of
+from kontend.runtime.writes.snapshot import metadata_of
 
 
 class AlreadyOwned(Exception):
@@ -43,7 +45,7 @@ def owner_reference(owner: Mapping[str, Any], *, controller: bool = False) -> di
     """
     metadata = owner.get("metadata") if isinstance(owner, Mapping) else None
     if not isinstance(metadata, Mapping) or not metadata.get("uid"):
-        raise WrongObject(f"owner: expected an object that was read, with a uid, found {owner!r}")
+        raise WrongObject(f"owner: expected an object that was read, with a uid, found {shown(owner)}")
     reference = {
         "apiVersion": owner.get("apiVersion"),
         "kind": owner.get("kind"),

@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from kontend.kube.errors import ApiError, Conflict, NotFound
+from kontend.kube.errors import ApiError, Conflict, NotFound, WrongObject
 from kontend.kube.json_types import Object
 from kontend.kube.meta.names import key_of, kind_of
 from kontend.kube.patches.merge_patch import apply_merge_patch
 from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.client.api import Api
 from kontend.runtime.writes.conditions import ConditionStatus, set_condition
-from kontend.runtime.writes.snapshot import Snapshot, WrongObject
+from kontend.runtime.writes.snapshot import Snapshot
 
 _CALLER = "StatusScope"
 

@@ -14,17 +14,14 @@ from typing import Any
 from kontend.cluster.request import MERGE_PATCH
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.encoding.plain_data import plain_bytes, plain_value
-from kontend.kube.errors import BadRequest
+from kontend.kube.errors import WrongObject
 from kontend.kube.json_types import Object
+from kontend.kube.meta.named import shown
 from kontend.kube.patches.merge_patch import merge_patch_diff
 from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.client.patches import Patch, raw
 
 Mutate = Callable[[Object], object]
-
-
-class WrongObject(BadRequest):
-    """A wrong argument, or an object that cannot be written; the message names the mistake. Nothing was sent."""
 
 
 class Snapshot:
@@ -118,7 +115,8 @@ def _data(obj: Any) -> bytes:
 def metadata_of(obj: Any, caller: str) -> dict[str, Any]:
     """Return the metadata of an object, to be changed in place; there always is some."""
     if not isinstance(obj, dict):
-        raise WrongObject(f"{caller}: expected an object (a dict with apiVersion, kind and metadata), found {obj!r}")
+        expected = "an object (a dict with apiVersion, kind and metadata)"
+        raise WrongObject(f"{caller}: expected {expected}, found {shown(obj)}")
     metadata = obj.setdefault("metadata", {})
     if not isinstance(metadata, dict):
         raise WrongObject(f"{caller}: metadata: expected a dict, found {metadata!r}")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kontend.kube.errors import WrongObject
 from kontend.kube.json_types import Object
 from kontend.runtime.client.api import Api
 from kontend.runtime.writes.scope import StatusScope
-from kontend.runtime.writes.snapshot import Mutate, Snapshot, WrongObject, apply_mutation, check_mutation
+from kontend.runtime.writes.snapshot import Mutate, Snapshot, apply_mutation, check_mutation
 
 _CALLER = "mutate_object"
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion")

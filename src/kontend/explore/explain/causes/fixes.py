@@ -17,12 +17,15 @@ from kontend.explore.properties.authors import author_of
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.overwrites import Path
 from kontend.explore.properties.writes import Fault
-from kontend.kube.errors import NotFound
+from kontend.kube.encoding.json_text import InvalidObject
+from kontend.kube.errors import NotFound, WrongObject
 from kontend.runtime.client.call import Call
 from kontend.runtime.guards import Guards
 from kontend.runtime.source_location import SourceLocation
 
 _DELETES: Final = ("delete", "deletecollection")
+#: Exceptions of calls that were not sent, because of what the code passed.
+_REFUSED_HERE: Final = frozenset({WrongObject.__name__, InvalidObject.__name__})
 #: Functions that make a patch whose content the code gives whole.
 _WHOLE: Final = frozenset({"merge_patch", "strategic_merge_patch", "raw"})
 
@@ -131,10 +134,15 @@ def fix_of_stale_read(
     return Fix(Remedy.READ_BEFORE_WRITE, part.line, {**names, "read": read}, frozenset(notes))
 
 
-def fix_of_failure(failure: Failure, line: SourceLocation | None) -> Fix:
-    """The change that prevents an exception from coming back with every retry."""
+def fix_of_failure(failure: Failure, line: SourceLocation | None, *, missing: str = "") -> Fix:
+    """The change that prevents an exception from coming back with every retry.
+
+    ``missing`` is the object that was not found, where it was never there.
+    """
     if failure.type == "KeyError":
         return Fix(Remedy.READ_WITH_DEFAULT, line, {"key": failure.message})
     if failure.type == NotFound.__name__:
-        return Fix(Remedy.HANDLE_ABSENCE, line)
+        return Fix(Remedy.HANDLE_ABSENCE, line, {"object": missing} if missing else {})
+    if failure.type in _REFUSED_HERE:
+        return Fix(Remedy.CORRECT_ARGUMENT, line)
     return Fix(Remedy.TEST_CONDITION if failure.is_bug else Remedy.HANDLE_ERROR, line)

@@ -15,7 +15,9 @@ from kontend.explore.explain.causes.fixes import fix_of_failure
 from kontend.explore.explain.causes.outdated import line_of, missed, outdated_read, what_was_read
 from kontend.explore.explain.fields import content_of, number_of
 from kontend.explore.explain.trail import Part, Taken, Trail
-from kontend.kube.meta.names import kind_of
+from kontend.explore.program.progress import Failure
+from kontend.kube.errors import NotFound
+from kontend.kube.meta.names import kind_of, parse_kind
 from kontend.runtime.client.call import Call
 from kontend.runtime.source_location import UNKNOWN
 
@@ -53,7 +55,10 @@ def cause_of_failure(trail: Trail) -> Cause | None:
             # A read that fails because somebody has removed the object.
             removed = _last_change(trail, taken, taken.parts[-1])
             if removed is None or removed[1].new is not None or failure.is_bug:
-                return Cause(sentence, (taken.number,), fix_of_failure(failure, line))
+                missing = "" if removed is not None else _missing(failure, taken.parts[-1])
+                if missing:
+                    sentence += f"; the scenario does not start with {missing}, and nobody had created it"
+                return Cause(sentence, (taken.number,), fix_of_failure(failure, line, missing=missing))
             other, change = removed
             sentence += f"; {trail.actor(other)} had {changed_text(change)} (step {other.number})"
             return Cause(sentence, (other.number, taken.number), fix_of_failure(failure, line))
@@ -120,6 +125,14 @@ def _read_before(trail: Trail, taken: Taken, change: Change) -> str:
         return ""
     version, step = reads[-1]
     return f", and {trail.actor(taken)} had read resourceVersion {number_of(version.resource_version)} (step {step})"
+
+
+def _missing(failure: Failure, part: Part) -> str:
+    """Name the object that a failed read did not find; empty for any other failure."""
+    call = part.call
+    if failure.type != NotFound.__name__ or call is None or call.verb != "get":
+        return ""
+    return f"{parse_kind(call.kind).kind} {call.key}"
 
 
 def _last_change(trail: Trail, taken: Taken, part: Part) -> tuple[Taken, Change] | None:

@@ -5,7 +5,8 @@ const SHORT = 25;
 
 /**
  * The steps that explain a violation, or null for all: those at fault, the reconciles that they belong to, and every write
- * and delivery of the objects that they wrote.
+ * and delivery of the objects that they wrote. Where that is still long, only those since the first of these reconciles:
+ * a counter that is written fifty times would hide the two writes that collide.
  */
 function essentialSteps(trace, { culprits, cycle }) {
   const { steps } = trace;
@@ -16,17 +17,20 @@ function essentialSteps(trace, { culprits, cycle }) {
   const spans = reconciles(steps).filter((span) =>
     atFault.some((step) => step.actor === span.actor && step.number >= span.first && step.number <= span.last),
   );
-  const matters = (step) =>
+  const matters = (since) => (step) =>
     culprits.includes(step.number) ||
     (cycle && step.number >= cycle.first && step.number <= cycle.last) ||
-    step.writes.some((write) => objects.has(write.object)) ||
-    step.delivered.some((event) => actors.has(event.cache) && objects.has(event.object)) ||
+    (step.number >= since &&
+      (step.writes.some((write) => objects.has(write.object)) ||
+        step.delivered.some((event) => actors.has(event.cache) && objects.has(event.object)))) ||
     ["crash", "fail", "lose", "timeout"].includes(step.action) ||
     spans.some(
       ({ actor, request, first, last }) =>
         step.actor === actor && step.request === request && step.number >= first && step.number <= last,
     );
-  return new Set(steps.filter(matters).map((step) => step.number));
+  const all = steps.filter(matters(0));
+  const first = Math.min(...culprits, ...spans.map((span) => span.first));
+  return new Set((all.length > SHORT ? steps.filter(matters(first)) : all).map((step) => step.number));
 }
 
 /** All steps of a long trace in one strip: a row for each actor, a tick for each step. A click goes there. */
