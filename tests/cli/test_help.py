@@ -80,3 +80,8 @@ def test_a_command_without_a_page_shows_its_options(capsys: pytest.CaptureFixtur
 def test_an_unknown_topic_is_answered_with_what_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["help", "glosary"]) == 2
     assert "did you mean glossary?" in capsys.readouterr().err
+
+
+def test_a_word_that_is_no_topic_leads_to_the_pages_about_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", "finalizers"]) == 2
+    assert "the pages that say most about it: status, " in capsys.readouterr().err

@@ -21,7 +21,7 @@ _BOUNDS: Final = {
     "lost": "the number of responses in a run that are lost after the call was carried out",
     "handovers": "the number of times that an instance is replaced while a write of it is on its way",
     "perturbations": "the number of perturbations in a run, of all kinds together",
-    "identities": "the choice of uids and generated names: of 1 the greater ones are the smaller ones of 0",
+    "identities": "explore another choice of uids and generated names, 0 to 3; 1 has the opposite order of 0",
     "states": "stop after this many states",
     "steps": "stop after this many steps",
     "seconds": "stop after this many seconds",

@@ -273,13 +273,13 @@ def _add_searches(made: Parser) -> None:
 
 def _add_running(made: Parser) -> None:
     add = made.add_argument_group("where it runs").add_argument
-    add("--jobs", type=at_least(1), metavar="N", help="runs at the same time (default: one for each processor)")
+    add("--jobs", type=at_least(1), metavar="N", help="number of runs at a time (default: one for each processor)")
     add(
         "--executor",
         default="",
         metavar="NAME",
-        help="the way to start them: fork, spawn, ray[://ADDRESS] or dask[://ADDRESS] (default: fork, where the system "
-        "can)",
+        help="how processes are started: fork, spawn, ray[://ADDRESS] or dask[://ADDRESS] (default: fork, where the "
+        "system can)",
     )
     add("--timeout", type=at_least(1), metavar="S", help="end a run after S seconds, as an error (default: no limit)")
     add(

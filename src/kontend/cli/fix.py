@@ -147,7 +147,7 @@ def parser() -> Parser:
     for name in ("crds", "objects", "actions", "properties"):
         add(f"--{name}", action="append", type=Path, default=[], metavar="PATH", help="as for kontend explore")
     add("--ignore", action="append", default=[], metavar="KIND.PATH", help="as for kontend explore")
-    add("--seconds", type=at_least(1), default=60, metavar="N", help="stop after N seconds a violation (default: 60)")
+    add("--seconds", type=at_least(1), default=60, metavar="N", help="stop after N seconds per violation (default: 60)")
     add("--fixes", type=at_least(1), default=2, metavar="N", help="look for N fixes of each violation (default: 2)")
     add("--apply", action="store_true", help="write the first fix into the file")
     add("--choose", type=at_least(1), metavar="N", help="write fix N instead of the first")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from kontend.explore.problems import not_among
 
 #: The topic that lists the topics.
 _LIST = "topics"
+#: The pages to suggest for a word that is no topic.
+_MOST = 3
 
 
 def parser() -> Parser:
@@ -39,9 +42,22 @@ def _command(name: str, pages: dict[str, Path]) -> int:
     """Show the page of a command that has none of its own name, or its options."""
     from kontend.cli import COMMANDS, main
 
-    if name not in COMMANDS:
-        raise UsageError(not_among("topic", name, dict.fromkeys([*pages, *COMMANDS])))
-    return main([name, "--help"])
+    if name in COMMANDS:
+        return main([name, "--help"])
+    about = _pages_about(name, pages)
+    if about:
+        raise UsageError(
+            f"no topic is called {name}; the pages that say most about it: {', '.join(about)} ('kontend help topics' "
+            "lists all)"
+        )
+    raise UsageError(not_among("topic", name, sorted({*pages, *COMMANDS})))
+
+
+def _pages_about(word: str, pages: dict[str, Path]) -> list[str]:
+    """Return the pages that have a word most often, at most three."""
+    pattern = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)
+    counts = {name: len(pattern.findall(path.read_text(encoding="utf-8"))) for name, path in pages.items()}
+    return [name for name in sorted(pages, key=lambda name: -counts[name])[:_MOST] if counts[name]]
 
 
 def topics() -> dict[str, Path]:

@@ -92,8 +92,8 @@ def parser() -> Parser:
         type=_duration,
         default=0.0,
         metavar="TIME",
-        help="count writes as blind that arrive so soon after another's, such as 50ms, although a watch may have shown "
-        "it to their writer (default: 0)",
+        help="count writes as blind that arrive within TIME of another's, such as 50ms, although a watch may have "
+        "shown it to their writer (default: 0)",
     )
     add("--loop", type=at_least(5), default=20, metavar="N", help="writes in a row that make a hot loop (default: 20)")
     add(

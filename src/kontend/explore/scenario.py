@@ -83,8 +83,8 @@ class Bounds:
     rewind: int = 1
     #: The most perturbations of all kinds in a run; None for any number.
     perturbations: int | None = None
-    #: The choice of uids, uuids and generated names: of those of 1 the greater ones are the smaller ones of 0, and
-    #: further ones have nothing to do with these.
+    #: The choice of uids, uuids and generated names, 0 to 3: those of 1 sort in the opposite order of those of 0, and
+    #: further ones in an order of their own.
     identities: int = 0
     #: The limits at which the search stops, and says so: numbers of states and steps, seconds. Data beyond
     #: ``memory`` MiB goes to disk.

@@ -68,9 +68,11 @@ def parser() -> Parser:
 
 def _selection(parser: argparse.ArgumentParser, levels: list[str]) -> None:
     choice = parser.add_argument_group("selection")
-    choice.add_argument("--policy", choices=sorted(POLICIES), help="rules about locks to follow (default: 'default')")
+    choice.add_argument("--policy", choices=sorted(POLICIES), help="rules about locks to follow (default: default)")
     choice.add_argument("--select", action="append", default=[], metavar="RULES", help="only these rules (repeatable)")
-    choice.add_argument("--ignore", action="append", default=[], metavar="RULES", help="not these rules (repeatable)")
+    choice.add_argument(
+        "--ignore", action="append", default=[], metavar="RULES", help="without these rules (repeatable)"
+    )
     choice.add_argument(
         "--severity", "--show", dest="show", choices=levels, help="lowest severity to print (default: warning)"
     )
