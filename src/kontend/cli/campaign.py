@@ -92,7 +92,7 @@ def _run(entries: list[Entry], executor: Executor, journal: Journal, options: Na
 
 
 def exit_code(outcomes: Iterable[UnitOutcome]) -> int:
-    """The exit code for outcomes. An error is never hidden by a violation, nor this by a limit.
+    """Return the exit code for outcomes. An error is never hidden by a violation, nor this by a limit.
 
     >>> exit_code([Outcome("holds", ""), Outcome("undecided", "")])
     <ExitCode.UNDECIDED: 3>

@@ -143,12 +143,12 @@ def at_least(minimum: int) -> Callable[[str], int]:
 
 
 def columns() -> int:
-    """The width for text: that of the terminal where it is a narrow one, else the usual width."""
+    """Return the width for text: that of the terminal where it is a narrow one, else the usual width."""
     return max(_NARROWEST, min(WIDTH, terminal_columns(sys.stdout, WIDTH))) if sys.stdout.isatty() else WIDTH
 
 
 def terminal_columns(stream: TextIO, otherwise: int) -> int:
-    """The columns of the terminal that a stream writes to, or another number where it does not tell."""
+    """Return the columns of the terminal that a stream writes to, or another number where it does not tell."""
     try:
         return os.get_terminal_size(stream.fileno()).columns or otherwise
     except (OSError, ValueError):

@@ -99,7 +99,10 @@ def _progress(text: str) -> None:
 
 
 def _target(options: Namespace) -> tuple[Path, str]:
-    """The file of a target, and the scenario or controller that it names. Nothing of the user's is imported here."""
+    """Return the file of a target, and the scenario or controller that it names.
+
+    Nothing of the user's is imported here.
+    """
     if options.go is not None:
         package = Path(options.go)
         if options.target is not None:

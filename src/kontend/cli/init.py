@@ -248,7 +248,7 @@ def _literal(value: Any, indent: str = "") -> str:
 
 
 def _definitions(file: Path, scenario: Scenario) -> list[str]:
-    """The definitions as code: the path of their file, or a permissive one."""
+    """Return the definitions as code: the path of their file, or a permissive one."""
     near = {manifest.obj["metadata"]["name"]: manifest.source for manifest in definitions_near(file).values()}
     expressions: list[str] = []
     for crd in scenario.crds:

@@ -56,7 +56,10 @@ class _Test:
 
 
 def go_test(directory: Path) -> str:
-    """The text of the test for a package. Raises :class:`UsageError` where no type has a ``SetupWithManager``."""
+    """Return the text of the test for a package.
+
+    Raises :class:`UsageError` where no type has a ``SetupWithManager``.
+    """
     files = [
         GoFile(str(file), file.read_bytes(), str(directory))
         for file in sorted(directory.glob("*.go"))

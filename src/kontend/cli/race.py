@@ -204,7 +204,7 @@ def _text(
 
 
 def _notes(result: Result, reading: Reading) -> Iterator[str]:
-    """Describes the part of the log that could not be judged, and why."""
+    """Describe the part of the log that could not be judged, and why."""
     less = {level: count for level, count in sorted(result.levels.items()) if level != _FULL}
     for level, count in less.items():
         has = "the request without the response" if level == "Request" else "neither request nor response"

@@ -70,7 +70,7 @@ def handle_lazily(
     known: Known | None = None,
     encoded: bool = False,
 ) -> tuple[State, ApiResponse]:
-    """Does as :func:`handle`, but makes the first events of a watch only as they are read, once.
+    """Do as :func:`handle`, but makes the first events of a watch only as they are read, once.
 
     None among them is a pause, for a caller that has other things to do as well. With ``encoded``, long lists and the
     objects of events are JSON that all readers share.

@@ -40,7 +40,7 @@ __all__ = [
 
 
 def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list[Controller]:
-    """Returns the controllers of kube-controller-manager.
+    """Return the controllers of kube-controller-manager.
 
     The garbage collector and the namespace controller look at all kinds: those of Kubernetes and the ``custom`` ones,
     or ``only`` those that are named.
@@ -71,7 +71,7 @@ def controllers(*, only: Sequence[str] = (), custom: Sequence[str] = ()) -> list
 
 
 def pod_controllers(*, jobs_end: bool = False, commands: bool = False) -> list[Controller]:
-    """Returns the controllers that schedule pods and run them; with ``jobs_end``, pods of Jobs end by themselves.
+    """Return the controllers that schedule pods and run them; with ``jobs_end``, pods of Jobs end by themselves.
 
     With ``commands`` the containers end as their commands say, where that can be told without running them; otherwise
     every pod runs until the test ends it.

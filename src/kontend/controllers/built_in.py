@@ -41,7 +41,7 @@ class BuiltIn(Controller):
         return await self.sync(request, api.acting_as(self.manager))
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Does the work; subclasses write this one."""
+        """Do the work; subclasses write this one."""
         raise NotImplementedError
 
 

@@ -47,7 +47,7 @@ class Parked:
 
 
 def _nothing() -> None:
-    """Does nothing."""
+    """Do nothing."""
 
 
 class ControllerProcess(InProcessManager):

@@ -55,7 +55,7 @@ class JournalFile:
             raise
 
     def records(self) -> Iterator[bytes | None]:
-        """The contents of records in order, None for a damaged one. The file ends after the last whole one."""
+        """Yield the contents of records in order, None for a damaged one. The file ends after the last whole one."""
         file = self._file
         file.seek(len(self._magic))
         while True:

@@ -48,7 +48,7 @@ class _Running:
     last: Any = None
 
     def tail(self) -> str:
-        """The end of the output."""
+        """Return the end of the output."""
         size = self.output.seek(0, os.SEEK_END)
         self.output.seek(max(0, size - _TAIL))
         return self.output.read().decode(errors="replace").strip()

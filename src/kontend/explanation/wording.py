@@ -257,7 +257,7 @@ _SENTENCES: Final[Mapping[Remedy, str]] = {
 
 
 def sentence(fix: Fix) -> str:
-    """The sentence of a fix: what to change, in the words of its language."""
+    """Return the sentence of a fix: what to change, in the words of its language."""
     if fix.language is Language.ANY and fix.remedy in _ANYWHERE:
         return _ANYWHERE[fix.remedy]
     names = {"at": "", "about": "", **fix.names}

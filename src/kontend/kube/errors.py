@@ -265,7 +265,7 @@ def method_not_allowed(group: str, plural: str, action: str) -> MethodNotAllowed
 
 
 def expired(message: str) -> Gone:
-    """The version asked for is older than the history."""
+    """Return the version asked for is older than the history."""
     return Gone(message)
 
 

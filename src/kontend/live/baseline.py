@@ -196,7 +196,7 @@ async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
 
 
 def _learned(setting: Setting, run: Run) -> Setting:
-    """The setting of the other runs: patience, watches, and the number of writes to expect."""
+    """Return the setting of the other runs: patience, watches, and the number of writes to expect."""
     longest = max(run.longest_wait, _longest_interval(run, setting.background))
     silence = min(setting.patience.silence, max(_SHORTEST, _MARGIN * longest))
     by_action: dict[int, int] = {}
@@ -227,7 +227,7 @@ def _late(run: Run, setting: Setting) -> list[str]:
 
 
 def _longest_interval(run: Run, background: frozenset[Call]) -> float:
-    """The longest time between two polls: work may wait for the next one."""
+    """Return the longest time between two polls: work may wait for the next one."""
     times = [request.arrived for request in run.log.requests() if request.call in background]
     return max((later - earlier for earlier, later in pairwise(times)), default=0.0)
 
@@ -272,7 +272,7 @@ def _in_background(code: int) -> str:
 
 
 def _polling(run: Run) -> frozenset[Call]:
-    """The reads that go on when writing has stopped long ago; empty if writing has not stopped."""
+    """Return the reads that go on when writing has stopped long ago; empty if writing has not stopped."""
     requests = list(run.log.requests())
     end = requests[-1].arrived if requests else 0.0
     last_write = max((write.arrived for write in run.log.writes()), default=requests[0].arrived if requests else 0.0)

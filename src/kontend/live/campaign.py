@@ -105,7 +105,7 @@ class _Ledger:
         return [each for many in known for each in sorted(many.values(), key=lambda each: order.get(each.plan, 0))]
 
     def occurrences(self, of: Identity) -> list[Occurrence]:
-        """The occurrences of a finding, in the order of their plans."""
+        """Return the occurrences of a finding, in the order of their plans."""
         order = {outcome.plan: at for at, outcome in enumerate(self.outcomes)}
         return sorted(self.shown[of], key=lambda each: order.get(each.plan, len(order)))
 
@@ -386,6 +386,6 @@ def shorter_plans(baseline: Baseline, outcomes: Sequence[JudgedRun]) -> Iterator
 
 
 def _blocked(outcomes: Sequence[JudgedRun]) -> tuple[str, ...]:
-    """The reasons for which plans could not be carried out, and how many."""
+    """Return the reasons for which plans could not be carried out, and how many."""
     reasons = Counter(outcome.run.blocked for outcome in outcomes if outcome.run.blocked)
     return tuple(f"{count} plans could not be carried out: {reason}" for reason, count in reasons.items())

@@ -80,7 +80,7 @@ def _unperturbed(model: Model) -> tuple[State, frozenset[str]]:
 
 
 def _next(model: Model, world: World, rank: Mapping[str, int]) -> tuple[Step, Transition] | None:
-    """The next step of an unperturbed run; None at its end."""
+    """Return the next step of an unperturbed run; None at its end."""
     steps = [step for step in model.steps(world) if step.action in rank]
     for step in sorted(steps, key=lambda step: rank[step.action]):
         transition = model.next(world, step)

@@ -127,7 +127,7 @@ def repaired(file: Path, inputs: Inputs, options: Options) -> Repairs:
 
 
 def _asked_for(file: Path, options: Options) -> tuple[str, ...]:
-    """The scenarios to explore: a test of a Go package may have any name, so it is looked for by its name."""
+    """Return the scenarios to explore: a test of a Go package may have any name, so it is looked for by its name."""
     if not file.is_dir() or not options.scenario:
         return ()
     test = basis_of(options.scenario)

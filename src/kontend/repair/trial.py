@@ -148,7 +148,7 @@ def is_go(source: UserSource) -> bool:
 
 
 def _go_sources(explored: Sequence[Explored]) -> Iterator[UserSource]:
-    """The files of the Go packages that traces go through."""
+    """Yield the files of the Go packages that traces go through."""
     places = {
         Path(name).parent
         for each in explored

@@ -143,5 +143,5 @@ def _block(lines: Iterator[str] | list[str], language: str = "") -> Iterator[str
 
 
 def _runs(line: str) -> list[str]:
-    """The runs of backticks in a line."""
+    """Return the runs of backticks in a line."""
     return "".join(letter if letter == "`" else " " for letter in line).split()

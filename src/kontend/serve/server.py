@@ -420,4 +420,4 @@ class Server:
 
 
 def _ignore() -> None:
-    """Does nothing."""
+    """Do nothing."""

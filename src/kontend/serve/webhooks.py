@@ -42,7 +42,7 @@ class BadService(ValueError):
 
 
 def parse_services(texts: Iterable[str]) -> dict[str, str]:
-    """The addresses of services, as the command line gives them; without a port, any port.
+    """Return the addresses of services, as the command line gives them; without a port, any port.
 
     >>> parse_services(["default/hooks:443=https://127.0.0.1:9443", "a/b=http://127.0.0.1:1"])
     {'default/hooks:443': 'https://127.0.0.1:9443', 'a/b': 'http://127.0.0.1:1'}
@@ -67,13 +67,13 @@ class WebhookCalls:
         self._pools: dict[tuple[str, str, str], Pool] = {}
 
     async def answers(self, calls: Iterable[WebhookCall]) -> dict[bytes, Answer]:
-        """The answers to calls."""
+        """Return the answers to calls."""
         made = list(calls)
         answers = await asyncio.gather(*(self._answer(call) for call in made))
         return {call.key: answer for call, answer in zip(made, answers, strict=True)}
 
     def close(self) -> None:
-        """Closes the connections that are kept."""
+        """Close the connections that are kept."""
         for pool in self._pools.values():
             pool.close()
 

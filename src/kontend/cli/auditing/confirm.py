@@ -51,7 +51,7 @@ def confirm(report: Report, *, failures: Path = Path("failures")) -> list[Findin
 
 
 def _explored(path: Path, failures: Path) -> dict[SourceLocation, Path]:
-    """The lines of a file that can lose an update, and the counterexample for each."""
+    """Return the lines of a file that can lose an update, and the counterexample for each."""
     paths: dict[SourceLocation, Path] = {}
     if b"kontend" not in path.read_bytes():
         return paths

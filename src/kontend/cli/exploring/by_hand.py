@@ -42,7 +42,10 @@ def explore_by_hand(
 def server_for(
     source: Path, scenarios: Mapping[str, Scenario], *, origins: Mapping[str, Origin] | None = None, port: int = 0
 ) -> InteractiveServer:
-    """The server of the interactive page of some scenarios. The first state of each is made at once, as a check."""
+    """Return the server of the interactive page of some scenarios.
+
+    The first state of each is made at once, as a check.
+    """
     known = origins or {}
     sessions = {name: Session(scenario, known.get(name, Origin(source, name))) for name, scenario in scenarios.items()}
     for session in sessions.values():

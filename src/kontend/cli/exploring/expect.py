@@ -19,7 +19,7 @@ from kontend.report.text import render
 
 
 def expected_property(text: str, scenarios: Mapping[str, Scenario]) -> str:
-    """The name of a property, which may be written with hyphens for spaces."""
+    """Return the name of a property, which may be written with hyphens for spaces."""
     names = list(dict.fromkeys(name for scenario in scenarios.values() for name in scenario.property_names()))
     for name in names:
         if text in (name, name.replace(" ", "-")):
@@ -60,7 +60,7 @@ def _with_difference(document: Document, *, verbose: bool) -> str:
 
 
 def as_json(verdict: Verdict, name: str) -> dict[str, Any]:
-    """The same as JSON."""
+    """Return the same as JSON."""
     return {
         "property": name,
         "occurs": bool(occurrences(verdict, name)),

@@ -157,7 +157,7 @@ def _is_for_later(target: Target, targets: Mapping[str, Target], verdicts: Mappi
 
 
 def _title(targets: Mapping[str, Target]) -> Path:
-    """The file that all targets are from, or their common directory."""
+    """Return the file that all targets are from, or their common directory."""
     files = list(dict.fromkeys(target.file.resolve() for target in targets.values()))
     return files[0] if len(files) == 1 else Path(os.path.commonpath(files))
 
@@ -242,7 +242,7 @@ def _add_output(made: Parser) -> None:
 
 
 def _bounded_targets(options: Namespace) -> dict[str, Target]:
-    """The scenarios to explore, with the bounds of the command line."""
+    """Return the scenarios to explore, with the bounds of the command line."""
     chosen = chosen_bounds(options)
     return {
         title: with_bounds(target, chosen.applied(target.scenario.bounds))
@@ -251,7 +251,7 @@ def _bounded_targets(options: Namespace) -> dict[str, Target]:
 
 
 def _plans(options: Namespace, targets: Mapping[str, Target]) -> dict[str, Plan]:
-    """The plans of scenarios: that of the command line, or those of their files."""
+    """Return the plans of scenarios: that of the command line, or those of their files."""
     if options.plan is not None:
         return dict.fromkeys(targets, load_plan(options.plan))
     return {title: plan_of(target.plan, f"{title}: plan") for title, target in targets.items() if target.plan}

@@ -51,7 +51,7 @@ class ProgressLine:
 
 
 def parts_of(snapshot: Snapshot, elapsed: float, memory: int, limit: int | None) -> dict[str, str]:
-    """The parts of the line for a snapshot, by name.
+    """Return the parts of the line for a snapshot, by name.
 
     >>> ", ".join(parts_of(Snapshot(12_000, 31_000, 800, 14, 2, 1), 4.0, 300 << 20, 60).values())
     '12,000 states, 3,000/s, 800 to expand, depth 14, 2 perturbations, 300 MiB, 1 violation, 56 s left'
@@ -73,7 +73,7 @@ def parts_of(snapshot: Snapshot, elapsed: float, memory: int, limit: int | None)
 
 
 def fitting(parts: Mapping[str, str], width: int) -> str:
-    """The line of as many parts as a terminal has room for; the less important ones are left out first.
+    """Return the line of as many parts as a terminal has room for; the less important ones are left out first.
 
     >>> fitting({"states": "12,000 states", "memory": "300 MiB", "violations": "1 violation"}, 30)
     '12,000 states, 1 violation'

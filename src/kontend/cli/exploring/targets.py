@@ -80,7 +80,7 @@ def add_options(parser: Parser) -> None:
 
 
 def find_targets(options: Namespace) -> dict[str, Target]:
-    """The scenarios to explore, by title: their names, with the file before it where there are several files."""
+    """Return the scenarios to explore, by title: their names, with the file before it where there are several files."""
     if not options.targets and not options.go:
         raise UsageError("name a TARGET, or a Go package with --go")
     with usage_errors(BadScenario, BadFile):
@@ -126,7 +126,7 @@ def _go_targets(text: str, inputs: Inputs, chosen: str | None) -> Iterator[Targe
 
 
 def _module(text: str) -> tuple[Path, str]:
-    """The file of ``pkg.mod`` or ``pkg.mod:name``, and the name. A path that does not exist stays as it is."""
+    """Return the file of ``pkg.mod`` or ``pkg.mod:name``, and the name. A path that does not exist stays as it is."""
     module, _, name = text.partition(":")
     if not all(part.isidentifier() for part in module.split(".")) or text.endswith((".py", *ENDINGS)):
         return Path(text), ""

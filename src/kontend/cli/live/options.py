@@ -260,7 +260,7 @@ def _in_python(path: Path) -> list[Property]:
 
 
 def _in_cel(path: Path) -> list[Property]:
-    """The properties of a YAML file: a list, or a mapping with ``properties`` such as a scenario is."""
+    """Return the properties of a YAML file: a list, or a mapping with ``properties`` such as a scenario is."""
     try:
         document = parse_yaml(path.read_bytes())[0]
     except OSError as error:

@@ -93,7 +93,7 @@ def rooted(invoked: Mapping[str, Any], trace: Path) -> dict[str, Any]:
 
 
 def _relative(invoked: Mapping[str, Any]) -> Iterator[Path]:
-    """The relative paths of an invocation."""
+    """Yield the relative paths of an invocation."""
     for name in _PATHS:
         value = invoked.get(name, [])
         yield from (Path(path) for path in (value if isinstance(value, list) else [value]) if not _is_absolute(path))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def of_server(options: argparse.Namespace) -> Certificates | None:
-    """Returns the certificates for ``--tls``; with ``--data`` they are kept, for each address."""
+    """Return the certificates for ``--tls``; with ``--data`` they are kept, for each address."""
     if not options.tls:
         return None
     try:
@@ -25,7 +25,7 @@ def of_server(options: argparse.Namespace) -> Certificates | None:
 
 
 def context(options: argparse.Namespace, own: Certificates) -> ssl.SSLContext:
-    """Returns the context for the server's connections.
+    """Return the context for the server's connections.
 
     It accepts client certificates of ``--client-ca``, or of the server's own authority if the controllers sign with it.
     """
@@ -37,7 +37,7 @@ def context(options: argparse.Namespace, own: Certificates) -> ssl.SSLContext:
 
 
 def client_ca(options: argparse.Namespace) -> str:
-    """Returns the authority of client certificates that was given, PEM."""
+    """Return the authority of client certificates that was given, PEM."""
     if not options.client_ca:
         return ""
     try:
@@ -47,7 +47,7 @@ def client_ca(options: argparse.Namespace) -> str:
 
 
 def signing_authority(options: argparse.Namespace, own: Certificates | None) -> CertificateAuthority | None:
-    """Returns the authority that signs certificate signing requests, if there is one whose key is known."""
+    """Return the authority that signs certificate signing requests, if there is one whose key is known."""
     if not options.controllers or own is None:
         return None
     from kontend.serve.credentials.certificate_authority import BadAuthority, CertificateAuthority

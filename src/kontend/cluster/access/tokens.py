@@ -130,7 +130,7 @@ def _bound(state: State, target: Target, reference: Any) -> dict[str, Any]:
 
 
 def authenticate(state: State, token: str, audiences: Sequence[str] = ()) -> tuple[User, list[str]]:
-    """The user of a token and the audiences it is for, of those asked for. Raises :class:`BadServiceToken`."""
+    """Return the user of a token and the audiences it is for, of those asked for. Raises :class:`BadServiceToken`."""
     claims = _decode(state.settings, token)
     wanted = list(audiences) or [state.settings.issuer]
     allowed = claims.get("aud") or []

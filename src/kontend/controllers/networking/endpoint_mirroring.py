@@ -92,7 +92,7 @@ async def _to_mirror(api: Api, request: Request) -> Object | None:
 
 
 def _slices(endpoints: Object) -> Iterator[Object]:
-    """The slices of Endpoints: one for the addresses of a family with the same ports."""
+    """Yield the slices of Endpoints: one for the addresses of a family with the same ports."""
     metadata = endpoints["metadata"]
     annotations = {
         name: value for name, value in (metadata.get("annotations") or {}).items() if name not in _NOT_COPIED

@@ -44,7 +44,7 @@ class Host:
     lives: dict[tuple[str, str, int], Life] = field(default_factory=dict)
 
     def life(self, pod: Object, container: Mapping[str, Any], run: int, began: float) -> Life:
-        """Returns how a run of a container goes on; it is computed once, because a run changes files."""
+        """Return how a run of a container goes on; it is computed once, because a run changes files."""
         # An init container that never ended would be of no use to anybody.
         life = _AT_ONCE if _is_init(pod, container) else _FOREVER
         # Where pods are always restarted, busybox stands for some server more often than it is meant.
@@ -63,7 +63,7 @@ class Host:
     def passes(
         self, pod: Object, container: Mapping[str, Any], run: int, probe: Mapping[str, Any], began: float, at: float
     ) -> bool:
-        """Reports whether a probe passes; one that is not understood does."""
+        """Report whether a probe passes; one that is not understood does."""
         command = (probe.get("exec") or {}).get("command")
         if not self.commands:
             return True
@@ -75,7 +75,7 @@ class Host:
             return True
 
     def follows(self, pod: Object) -> bool:
-        """Reports whether the containers of a pod change by themselves."""
+        """Report whether the containers of a pod change by themselves."""
         return self.commands and any(
             container.get("command") or any(_is_followed(container, kind) for kind in _PROBES)
             for container in (*(pod["spec"].get("initContainers") or ()), *pod["spec"]["containers"])
@@ -89,7 +89,7 @@ class Host:
             del self.files.changes[path]
 
     def message(self, pod: Object, container: Mapping[str, Any], run: int, life: Life, at: float) -> str:
-        """Returns the termination message of a run."""
+        """Return the termination message of a run."""
         path = container.get("terminationMessagePath") or "/dev/termination-log"
         try:
             text = self.files.read(_place(pod, container, run, path), at)
@@ -105,7 +105,7 @@ class Host:
 
 
 def advance(pod: Object, now: str, host: Host) -> tuple[dict[str, Any], float | None]:
-    """Returns the status of a pod's containers, its phase and conditions; and the seconds until there is more."""
+    """Return the status of a pod's containers, its phase and conditions; and the seconds until there is more."""
     spec, status = pod["spec"], pod.get("status") or {}
     turn = _Turn(pod, host, now, spec.get("restartPolicy") or "Always")
     known = {entry["name"]: entry for part in _PARTS for entry in status.get(part) or ()}
@@ -161,7 +161,7 @@ class _Turn:
     delay: float | None = None
 
     def step(self, container: Mapping[str, Any], old: Mapping[str, Any] | None, policy: str) -> dict[str, Any]:
-        """Takes a container to its state of now."""
+        """Take a container to its state of now."""
         entry = dict(old) if old is not None else _waiting(container, None)
         state = entry.get("state") or {}
         if "terminated" in state and self.restarts(state["terminated"], policy):
@@ -185,7 +185,7 @@ class _Turn:
         return entry
 
     def restarts(self, end: Mapping[str, Any], policy: str) -> bool:
-        """Reports whether a container that has ended begins again."""
+        """Report whether a container that has ended begins again."""
         return policy == "Always" or (policy == "OnFailure" and end["exitCode"] != 0)
 
     def _run(self, container: Mapping[str, Any], entry: dict[str, Any]) -> None:
@@ -230,7 +230,7 @@ class _Turn:
         return self.host.passes(self.pod, container, run, probe, since, at)
 
     def _is_sick(self, container: Mapping[str, Any], run: int, since: int) -> bool:
-        """Reports whether a container has failed its liveness probe often enough to be killed."""
+        """Report whether a container has failed its liveness probe often enough to be killed."""
         probe = container.get("livenessProbe") or {}
         if not _is_followed(container, "livenessProbe"):
             return False
@@ -264,7 +264,7 @@ def _waiting(container: Mapping[str, Any], old: Mapping[str, Any] | None) -> dic
 def _conditions(
     pod: Object, phase: str, waits_for: list[str], main: list[dict[str, Any]], now: str
 ) -> list[dict[str, Any]]:
-    """The conditions that have changed."""
+    """Return the conditions that have changed."""
     unready = [entry["name"] for entry in main if not entry["ready"]]
     old = {entry["type"]: entry for entry in (pod.get("status") or {}).get("conditions") or ()}
     gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates") or ()]
@@ -305,7 +305,7 @@ def _names(what: str, names: list[str]) -> str:
 
 
 def _is_followed(container: Mapping[str, Any], kind: str) -> bool:
-    """Reports whether the outcome of a probe may change."""
+    """Report whether the outcome of a probe may change."""
     return "exec" in (container.get(kind) or {}) or is_server(container)
 
 
@@ -333,7 +333,7 @@ def _field(pod: Object, path: str) -> str | None:
 
 
 def _expanded(words: list[str], pod: Object, container: Mapping[str, Any]) -> list[str]:
-    """Replaces references to variables, as a kubelet does before the command sees them."""
+    """Replace references to variables, as a kubelet does before the command sees them."""
     values = _environment(pod, container)
 
     def value(found: re.Match[str]) -> str:
@@ -343,7 +343,7 @@ def _expanded(words: list[str], pod: Object, container: Mapping[str, Any]) -> li
 
 
 def _place(pod: Object, container: Mapping[str, Any], run: int, path: str) -> str:
-    """The name of a file on the disks: a volume's outlive the container, those of a host path the pod."""
+    """Return the name of a file on the disks: a volume's outlive the container, those of a host path the pod."""
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
     uid = pod["metadata"]["uid"]
     for mount in container.get("volumeMounts") or ():

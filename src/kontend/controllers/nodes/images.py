@@ -22,12 +22,12 @@ _AGNHOST: Final = {"liveness": _Server(8080, 10), "grpc-health-checking": _Serve
 
 
 def is_server(container: Mapping[str, Any]) -> bool:
-    """Reports whether a container is a server that is known."""
+    """Report whether a container is a server that is known."""
     return _server(container) is not None
 
 
 def answers(container: Mapping[str, Any], probe: Mapping[str, Any], seconds: float) -> bool:
-    """Reports whether a container answers a probe so many seconds after its start.
+    """Report whether a container answers a probe so many seconds after its start.
 
     >>> liveness = {"image": "registry/agnhost:2.59", "args": ["liveness"]}
     >>> probe = {"httpGet": {"path": "/healthz", "port": 8080}}
@@ -42,7 +42,7 @@ def answers(container: Mapping[str, Any], probe: Mapping[str, Any], seconds: flo
 
 
 def ends_at_once(container: Mapping[str, Any]) -> bool:
-    """Reports whether a container without a command has nothing to do: the shell of ``busybox`` reads no input."""
+    """Report whether a container without a command has nothing to do: the shell of ``busybox`` reads no input."""
     return _name(container) == "busybox" and not container.get("command") and not container.get("args")
 
 

@@ -53,7 +53,7 @@ class Nodes(BuiltIn):
     kind = NODES
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Reports a new node as ready, and lets pods onto it. A node that reports its own status is left alone."""
+        """Report a new node as ready, and let pods onto it. A node that reports its own status is left alone."""
         try:
             node = await api.get(NODES, request)
         except NotFound:
@@ -112,7 +112,7 @@ class PodLifecycle(BuiltIn):
         self.host = Host(commands=commands)
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Takes a pod to its next phase."""
+        """Take a pod to its next phase."""
         try:
             pod = await api.get(PODS, request)
         except NotFound:
@@ -129,7 +129,7 @@ class PodLifecycle(BuiltIn):
         return None
 
     def _looks_after(self, pod: Object) -> bool:
-        """Reports whether a running pod changes by itself; what a user reports about any other stays."""
+        """Report whether a running pod changes by itself; what a user reports about any other stays."""
         gates = pod["spec"].get("readinessGates") and is_ready(pod) != _gates_open(pod)
         return bool(gates) or self.host.follows(pod) or self._is_behind(pod)
 
@@ -138,7 +138,7 @@ class PodLifecycle(BuiltIn):
         return self.host.commands and status.get("observedGeneration", 0) < pod["metadata"].get("generation", 0)
 
     async def _advance(self, api: Api, pod: Object) -> Result | None:
-        """Takes the containers of a pod to their states of now."""
+        """Take the containers of a pod to their states of now."""
         try:
             node = await api.get(NODES, Key("", pod["spec"]["nodeName"]))
         except NotFound:
@@ -158,14 +158,14 @@ class PodLifecycle(BuiltIn):
         return None if delay is None else Result(requeue_after=delay)
 
     async def _play(self, api: Api, pod: Object) -> Result | None:
-        """Takes a pod that says how it behaves one step further."""
+        """Take a pod that says how it behaves one step further."""
         status, delay = next_status(pod, api.now(), jobs_end=self._jobs_end)
         if status is not None:
             await api.status.patch(pod, strategic_merge_patch({"status": status}))
         return None if delay is None else Result(requeue_after=delay)
 
     async def _stop(self, api: Api, pod: Object) -> None:
-        """Stops a pod at once: its containers do not really run, so there is no grace period."""
+        """Stop a pod at once: its containers do not really run, so there is no grace period."""
         if not is_finished(pod):
             now = api.now()
             ended = {"exitCode": 143, "reason": "Error", "startedAt": now, "finishedAt": now}  # 128 and SIGTERM
@@ -202,7 +202,7 @@ def _container(container: dict[str, Any], state: dict[str, Any]) -> dict[str, An
 
 
 def _started(pod: Object, host: str, now: str) -> dict[str, Any]:
-    """The part of the status of a pod that stays as it is from its start on."""
+    """Return the part of the status of a pod that stays as it is from its start on."""
     address = host if pod["spec"].get("hostNetwork") and host else _address("10.244", pod["metadata"]["uid"])
     status: dict[str, Any] = {"podIP": address, "podIPs": [{"ip": address}], "startTime": now}
     if host:
@@ -212,7 +212,7 @@ def _started(pod: Object, host: str, now: str) -> dict[str, Any]:
 
 
 def _gates_open(pod: Object) -> bool:
-    """Reports whether all readiness gates of a pod are open."""
+    """Report whether all readiness gates of a pod are open."""
     gates = {gate["conditionType"] for gate in pod["spec"].get("readinessGates") or ()}
     met = {
         condition["type"]

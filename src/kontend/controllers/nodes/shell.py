@@ -66,11 +66,11 @@ class Files:
     changes: dict[str, list[tuple[float, str | None]]] = field(default_factory=dict)
 
     def read(self, path: str, at: float) -> str | None:
-        """The content of a file at a time; None where there is none."""
+        """Return the content of a file at a time; None where there is none."""
         return next((text for time, text in reversed(self.changes.get(path, ())) if time <= at), None)
 
     def write(self, path: str, text: str | None, at: float) -> None:
-        """Changes a file; None removes it."""
+        """Change a file; None removes it."""
         self.changes.setdefault(path, []).append((at, text))
 
 
@@ -89,7 +89,7 @@ class Shell:
     input: str | None = None
 
     def run(self, command: Sequence[str]) -> Life:
-        """Runs a command to its end."""
+        """Run a command to its end."""
         began = self.now
         if sum(map(len, command)) > _LONGEST:
             raise NotUnderstood("a script of this length")
@@ -111,7 +111,7 @@ class Shell:
         return code
 
     def _list(self, tokens: list[str], at: int, *, dry: bool = False) -> tuple[int, int]:
-        """Runs commands up to the end or a word that ends a block; returns the last code and that position.
+        """Run commands up to the end or a word that ends a block; returns the last code and that position.
 
         ``dry`` skips them.
         """
@@ -161,7 +161,7 @@ class Shell:
 
     @staticmethod
     def _apart(run: Callable[[], int]) -> None:
-        """Runs commands in a shell of their own, which they may end."""
+        """Run commands in a shell of their own, which they may end."""
         try:
             run()
         except _Ends as end:
@@ -169,7 +169,7 @@ class Shell:
                 raise
 
     def _pipe(self, words: list[str]) -> None:
-        """Runs a command whose output is the input of the next."""
+        """Run a command whose output is the input of the next."""
         kept, self.output = self.output, []
         try:
             self._apart(lambda: self._command([self._expanded(word) for word in words]))

@@ -48,7 +48,7 @@ class DisruptionBudgets(BuiltIn):
     watches: ClassVar[Mapping[str, Mapper]] = {PODS: _budgets_of_pod}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Counts the healthy pods, and writes how many of them may go."""
+        """Count the healthy pods, and writes how many of them may go."""
         try:
             budget = await api.get(BUDGETS, request)
         except NotFound:
@@ -80,7 +80,7 @@ class DisruptionBudgets(BuiltIn):
 
 
 async def _wanted(api: Api, budget: Object, pods: list[Object]) -> tuple[int, int]:
-    """The number of pods that are expected, and of those that have to stay healthy."""
+    """Return the number of pods that are expected, and of those that have to stay healthy."""
     spec = budget.get("spec") or {}
     if spec.get("maxUnavailable") is not None:
         expected = await _scale(api, pods)
@@ -93,7 +93,7 @@ async def _wanted(api: Api, budget: Object, pods: list[Object]) -> tuple[int, in
 
 
 async def _scale(api: Api, pods: Iterable[Object]) -> int:
-    """The pods that the controllers of some pods want together. Pods without a controller do not count."""
+    """Return the pods that the controllers of some pods want together. Pods without a controller do not count."""
     scales: dict[str, int] = {}
     seen = set()
     for pod in pods:
@@ -155,7 +155,7 @@ def _disrupted(pods: Iterable[Object], known: Mapping[str, str], now: str) -> di
 
 
 async def _write(api: Api, budget: Object, status: dict[str, Any], reason: str, message: str, now: str) -> None:
-    """Writes the status, unless nothing has changed."""
+    """Write the status, unless nothing has changed."""
     value = "True" if reason == "SufficientPods" else "False"
     old = find_condition(status.get("conditions"), _ALLOWED)
     condition = {

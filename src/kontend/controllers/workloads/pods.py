@@ -28,32 +28,32 @@ _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def by_controller(obj: Object) -> Iterator[str]:
-    """The value of the index ``controller``."""
+    """Yield the value of the index ``controller``."""
     yield str((controller_of(obj) or {}).get("uid") or "")
 
 
 def phase_of(pod: Mapping[str, Any]) -> str:
-    """The phase of a pod; empty for one that is not stored yet."""
+    """Return the phase of a pod; empty for one that is not stored yet."""
     return str((pod.get("status") or {}).get("phase") or "")
 
 
 def is_finished(pod: Mapping[str, Any]) -> bool:
-    """Reports whether all containers have stopped for good."""
+    """Report whether all containers have stopped for good."""
     return phase_of(pod) in ("Succeeded", "Failed")
 
 
 def is_active(pod: Mapping[str, Any]) -> bool:
-    """Reports whether a pod runs or will run."""
+    """Report whether a pod runs or will run."""
     return not is_finished(pod) and not is_deleting(pod)
 
 
 def is_terminating(pod: Mapping[str, Any]) -> bool:
-    """Reports whether a pod is being deleted and still runs."""
+    """Report whether a pod is being deleted and still runs."""
     return not is_finished(pod) and is_deleting(pod)
 
 
 def is_ready(pod: Mapping[str, Any]) -> bool:
-    """Reports whether a pod is ready.
+    """Report whether a pod is ready.
 
     >>> is_ready({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
     True
@@ -62,7 +62,7 @@ def is_ready(pod: Mapping[str, Any]) -> bool:
 
 
 def ready_since(pod: Mapping[str, Any]) -> int | None:
-    """Returns the time at which a pod became ready, in seconds since 1970."""
+    """Return the time at which a pod became ready, in seconds since 1970."""
     condition = get_condition(pod, "Ready") or {}
     time = condition.get("lastTransitionTime")
     return seconds(time) if condition.get("status") == "True" and time else None
@@ -77,7 +77,7 @@ def is_available(pod: Mapping[str, Any], min_ready: int, now: str) -> bool:
 
 
 def next_available(pods: Iterable[Mapping[str, Any]], min_ready: int, now: str) -> float | None:
-    """Returns how many seconds until the next ready pod becomes available."""
+    """Return how many seconds until the next ready pod becomes available."""
     waits = [
         since + min_ready - seconds(now)
         for pod in pods
@@ -102,7 +102,7 @@ def pod_from(template: Mapping[str, Any], owner: Mapping[str, Any]) -> Object:
 
 
 async def pods_of(api: Api, owner: Object) -> list[Object]:
-    """The pods that an object controls, and those without a controller."""
+    """Return the pods that an object controls, and those without a controller."""
     namespace = owner["metadata"]["namespace"]
     controlled = await api.list(PODS, namespace=namespace, index=(CONTROLLER, uid_of(owner)))
     orphans = await api.list(PODS, namespace=namespace, index=(CONTROLLER, ""))
@@ -124,12 +124,12 @@ def selecting(kind: str, read: Callable[[Mapping[str, Any]], LabelSelector] = se
 
 
 def is_namespace_terminating(error: ApiError) -> bool:
-    """Reports whether a create failed because its namespace is terminating."""
+    """Report whether a create failed because its namespace is terminating."""
     return any(cause.get("reason") == "NamespaceTerminating" for cause in error.causes)
 
 
 def first_to_lose(pods: Sequence[Object], related: Iterable[Object], count: int, now: str) -> list[Object]:
-    """Returns the pods to delete first, as a ReplicaSet chooses them when it has too many.
+    """Return the pods to delete first, as a ReplicaSet chooses them when it has too many.
 
     Not assigned before assigned, pending before running, not ready before ready, cheap before costly, crowded before
     alone on a node, young before old. Ages count on a logarithmic scale; within a step of it the uid decides.

@@ -53,11 +53,11 @@ class ReplicaSets(BuiltIn):
 
     @staticmethod
     def selector(written: Mapping[str, Any]) -> LabelSelector:
-        """Reads ``spec.selector``."""
+        """Read ``spec.selector``."""
         return selector_from_json(written)
 
     async def sync(self, request: Request, api: Api) -> Result | None:
-        """Counts the pods, creates or deletes some, and writes the status."""
+        """Count the pods, creates or deletes some, and writes the status."""
         try:
             replica_set = await api.get(self.kind, request)
         except NotFound:
@@ -85,7 +85,7 @@ class ReplicaSets(BuiltIn):
         return None
 
     async def _manage(self, api: Api, replica_set: Object, active: list[Object]) -> ApiError | None:
-        """Creates or deletes pods; returns what went wrong."""
+        """Create or delete pods; return what went wrong."""
         excess = len(active) - (replica_set["spec"].get("replicas") or 0)
         try:
             for _ in range(min(-excess, _BURST)):
@@ -106,7 +106,7 @@ class ReplicaSets(BuiltIn):
                 raise
 
     async def _related(self, api: Api, replica_set: Object) -> list[Object]:
-        """The pods of all ReplicaSets with the same controller: they crowd the same nodes."""
+        """Return the pods of all ReplicaSets with the same controller: they crowd the same nodes."""
         namespace = replica_set["metadata"]["namespace"]
         owner = controller_of(replica_set)
         siblings = [replica_set]

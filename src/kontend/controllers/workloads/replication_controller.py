@@ -23,5 +23,5 @@ class ReplicationControllers(ReplicaSets):
 
     @staticmethod
     def selector(written: Mapping[str, Any]) -> LabelSelector:
-        """Reads ``spec.selector``, a map of labels."""
+        """Read ``spec.selector``, a map of labels."""
         return selector_from_labels(written)

@@ -188,14 +188,14 @@ def _apply_with_uid(source: GoSource, node: Node) -> Iterator[Change]:
 
 
 def _statement(node: Node) -> Node | None:
-    """The statement of a block that a node is in."""
+    """Return the statement of a block that a node is in."""
     return next(
         (each for each in (node, *around(node)) if each.parent is not None and each.parent.type in _BLOCKS), None
     )
 
 
 def _parameters(source: GoSource, function: Node) -> Iterator[tuple[str, str]]:
-    """The names and types of the parameters of a function."""
+    """Yield the names and types of the parameters of a function."""
     parameters = function.child_by_field_name("parameters")
     for parameter in parameters.named_children if parameters is not None else ():
         kind = parameter.child_by_field_name("type")

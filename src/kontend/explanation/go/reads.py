@@ -58,7 +58,7 @@ def _reads(source: GoSource, node: Node) -> tuple[str, _Read] | None:
 
 
 def _clients(source: GoSource, kind: str) -> Iterator[str]:
-    """The names under which a struct of this file keeps its client."""
+    """Yield the names under which a struct of this file keeps its client."""
     package = source.imports.get(CLIENT, "client")
     for names, of in _fields(source, kind):
         if of == f"{package}.Client":
@@ -66,7 +66,7 @@ def _clients(source: GoSource, kind: str) -> Iterator[str]:
 
 
 def _readers(source: GoSource, kind: str) -> Iterator[tuple[str, tuple[Edit, ...]]]:
-    """The fields with which a struct reads from the server, each with the edits that make it."""
+    """Yield the fields with which a struct reads from the server, each with the edits that make it."""
     package = source.imports.get(CLIENT, "client")
     found = [name for names, of in _fields(source, kind) if of == f"{package}.Reader" for name in names]
     if found:
@@ -76,7 +76,7 @@ def _readers(source: GoSource, kind: str) -> Iterator[tuple[str, tuple[Edit, ...
 
 
 def _added_reader(source: GoSource, kind: str, package: str) -> tuple[Edit, ...]:
-    """The edits that add a reader to a struct, and set it where the struct is added to a manager."""
+    """Return the edits that add a reader to a struct, and set it where the struct is added to a manager."""
     struct = _struct(source, kind)
     setup = next(_setups(source, kind), None)
     if struct is None or setup is None or struct.start_point.row == struct.end_point.row:
@@ -88,7 +88,7 @@ def _added_reader(source: GoSource, kind: str, package: str) -> tuple[Edit, ...]
 
 
 def _setups(source: GoSource, kind: str) -> Iterator[tuple[str, str, Node]]:
-    """The methods of a type that are given a manager: the names of both, and the body."""
+    """Yield the methods of a type that are given a manager: the names of both, and the body."""
     for function in source.functions():
         body = function.child_by_field_name("body")
         this, of = receiver_of(source, function) if function.type == "method_declaration" else ("", "")
@@ -103,7 +103,7 @@ def _setups(source: GoSource, kind: str) -> Iterator[tuple[str, str, Node]]:
 
 
 def _struct(source: GoSource, kind: str) -> Node | None:
-    """The braces of a struct of this file."""
+    """Return the braces of a struct of this file."""
     for spec in below(source.root, "type_spec"):
         name = spec.child_by_field_name("name")
         if name is not None and source.text(name) == kind:
@@ -112,7 +112,7 @@ def _struct(source: GoSource, kind: str) -> Node | None:
 
 
 def _fields(source: GoSource, kind: str) -> Iterator[tuple[list[str], str]]:
-    """The fields of a struct of this file: their names, none for one that is embedded, and their type."""
+    """Yield the fields of a struct of this file: their names, none for one that is embedded, and their type."""
     struct = _struct(source, kind)
     for declared in struct.named_children if struct is not None else ():
         of = declared.child_by_field_name("type")

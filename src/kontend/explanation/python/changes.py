@@ -24,7 +24,7 @@ _EXISTS: Final = frozenset({"AlreadyExists", "ApiError", "Exception", "BaseExcep
 
 
 def changes_of(source: Source, lines: frozenset[int]) -> list[Change]:
-    """The changes of the functions that have some of these lines, in the order of the file."""
+    """Return the changes of the functions that have some of these lines, in the order of the file."""
     functions = [
         node
         for node in ast.walk(source.tree)
@@ -40,7 +40,7 @@ def changes_of(source: Source, lines: frozenset[int]) -> list[Change]:
 
 
 def _helpers(source: Source, functions: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> list[ast.AST]:
-    """The methods of the same classes that these functions call."""
+    """Return the methods of the same classes that these functions call."""
     helpers: list[ast.AST] = []
     for function in functions:
         owner = source.class_of(function)
@@ -56,7 +56,7 @@ def _helpers(source: Source, functions: list[ast.FunctionDef | ast.AsyncFunction
 
 
 def _awaited(source: Source, function: ast.AST) -> list[ast.Call]:
-    """The awaited calls of a function."""
+    """Return the awaited calls of a function."""
     inside = set(ast.walk(function))
     return [call for call in source.awaited if call in inside]
 
@@ -141,7 +141,7 @@ def _applies(source: Source, function: ast.AST) -> Iterator[Change]:
 
 
 def _objects(source: Source, function: ast.AST) -> list[str]:
-    """The variables that hold an object which the server returned."""
+    """Return the variables that hold an object which the server returned."""
     names: list[str] = []
     for call in _awaited(source, function):
         statement = source.statement(call)
@@ -234,7 +234,7 @@ def _errors(source: Source, function: ast.AST) -> Iterator[Change]:
 
 
 def _names(node: ast.expr | None) -> set[str]:
-    """The exceptions of a handler."""
+    """Return the exceptions of a handler."""
     if node is None:
         return {"BaseException"}
     parts = node.elts if isinstance(node, ast.Tuple) else [node]
@@ -298,7 +298,7 @@ def _derived_names(source: Source, function: ast.AST) -> Iterator[Change]:
 
 
 def _extended(source: Source, prefix: ast.expr, name: str) -> str:
-    """The code of a prefix with a name after it."""
+    """Return the code of a prefix with a name after it."""
     text = source.text(prefix)
     if isinstance(prefix, ast.JoinedStr) and not text.endswith(('"""', "'''")):
         return f"{text[:-1]}{{{name}}}{text[-1]}"

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _gate() -> NoiseGate | None:
-    """The gate of KONTEND_GATE. Without it, its modules are not imported, so that the server starts faster."""
+    """Return the gate of KONTEND_GATE. Without it, its modules are not imported, so that the server starts faster."""
     text = os.environ.get("KONTEND_GATE", "")
     if not text:
         return None

@@ -416,7 +416,7 @@ def _message(response: ApiResponse) -> str:
 
 
 def _shown(resource: str, body: object) -> list[Sent]:
-    """The versions of objects that an answer shows."""
+    """Return the versions of objects that an answer shows."""
     if not isinstance(body, dict):
         return []
     items = body.get("items") if isinstance(body.get("items"), list) else [body]

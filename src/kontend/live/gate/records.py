@@ -108,5 +108,5 @@ class Log:
         return (record for record in self.records if isinstance(record, Request))
 
     def writes(self) -> list[Request]:
-        """The requests that have changed something that counts."""
+        """Return the requests that have changed something that counts."""
         return [request for request in self.requests() if request.call.writes and request.changed]

@@ -73,12 +73,12 @@ class _Observed:
         self.acted = {request.number: request for request in acted}
 
     def changed_in(self, action: int) -> set[str]:
-        """The resources that the process has changed after an action."""
+        """Return the resources that the process has changed after an action."""
         return {point.call.resource for point, after in self.writes if after == action}
 
 
 def _points_of(requests: Iterable[Request]) -> dict[Point, bool]:
-    """The points of some writes, each with a note if the write names a version."""
+    """Return the points of some writes, each with a note if the write names a version."""
     count: Counter[Call] = Counter()
     points = {}
     for request in requests:
@@ -98,7 +98,7 @@ def _points(run: Run) -> list[tuple[Point, int]]:
 
 
 def _without_look_alikes(writes: Sequence[tuple[Point, int]]) -> Iterator[tuple[Point, int]]:
-    """The first of writes that differ only in the namespace, or in a number within the name, of their object.
+    """Yield the first of writes that differ only in the namespace, or in a number within the name, of their object.
 
     A child in each of twenty namespaces makes twenty times as many plans, which show nothing new.
 
@@ -301,7 +301,7 @@ def _compatible(one: Perturbation, other: Perturbation) -> bool:
 
 
 def _actions(perturbation: Perturbation) -> set[int]:
-    """The actions that are not taken one by one while the process is idle."""
+    """Return the actions that are not taken one by one while the process is idle."""
     if isinstance(perturbation, Down | Skip):
         return set(range(perturbation.first, perturbation.last + 1)) or {-perturbation.last - 1}
     return {-perturbation.after - 1} if isinstance(perturbation, Rewind) else set()

@@ -70,7 +70,7 @@ def _target(plan: Plan) -> tuple[str, ...]:
 
 
 def _place(perturbation: Perturbation) -> tuple[str, ...]:
-    """The kind of call, or the resource, that a perturbation is about: objects of one kind look alike."""
+    """Return the kind of call, or the resource, that a perturbation is about: objects of one kind look alike."""
     if isinstance(perturbation, AtPoint):
         call = perturbation.at.call
         return call.verb, call.resource, call.subresource

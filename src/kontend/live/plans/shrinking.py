@@ -31,7 +31,7 @@ def simpler(plan: Plan, actions: int) -> Iterator[Plan]:
 
 
 def _last_action(perturbation: Perturbation) -> int:
-    """The last user action that a perturbation waits for."""
+    """Return the last user action that a perturbation waits for."""
     if isinstance(perturbation, Hold | Down | Skip):
         return perturbation.last
     return perturbation.after if isinstance(perturbation, Rewind) else 0

@@ -108,7 +108,7 @@ def _read(path: str) -> str:
 
 
 def _bytes(path: str) -> bytes:
-    """The content of a file of the kernel's; empty for one that is gone, or of somebody else's process."""
+    """Return the content of a file of the kernel's; empty for one that is gone, or of somebody else's process."""
     try:
         with open(path, "rb", buffering=0) as file:
             return file.read()

@@ -178,5 +178,5 @@ def _slices(usages: Mapping[str, Usage]) -> list[int]:
 
 
 def _waited(before: Mapping[str, Usage], after: Mapping[str, Usage]) -> float:
-    """The time for which processes waited for a processor: it is no silence, for they could not speak."""
+    """Return the time for which processes waited for a processor: it is no silence, for they could not speak."""
     return sum(max(0.0, usage.waited - before[name].waited) for name, usage in after.items())

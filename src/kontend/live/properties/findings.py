@@ -145,7 +145,7 @@ def _user_properties(run: Run) -> Iterator[Finding]:
 
 
 def never_held(runs: Sequence[Run]) -> Iterator[str]:
-    """The names of the user's ``sometimes`` properties that hold in no state of any run."""
+    """Yield the names of the user's ``sometimes`` properties that hold in no state of any run."""
     for prop in runs[0].properties if runs else ():
         if prop.mode == "sometimes" and not any(_holds_in(prop, run) for run in runs):
             yield prop.name
@@ -183,7 +183,7 @@ def _never_settles(run: Run) -> Finding:
 
 
 def _calls(requests: Sequence[Request]) -> str:
-    """The calls of some requests, each of them once."""
+    """Return the calls of some requests, each of them once."""
     return ", ".join(dict.fromkeys(str(request.call) for request in requests)) or "none"
 
 
@@ -236,7 +236,7 @@ def nearest_differences(run: Run, state: State, expected: Expected) -> list[Diff
 
 
 def _differing(run: Run, expected: Expected) -> list[Place] | None:
-    """The places in which the end of a run differs from unperturbed ones; None where that is not known."""
+    """Return the places in which the end of a run differs from unperturbed ones; None where that is not known."""
     if run.rest is not Rest.IDLE or not expected.finals:
         return None
     return [each.place for each in nearest_differences(run, run.final, expected)]

@@ -58,12 +58,12 @@ def _is_version(value: Any, initial: State, latest: int) -> bool:
 
 
 def _plain(path: Path) -> tuple[str, ...]:
-    """The way to a field, in any element of the lists on it."""
+    """Return the way to a field, in any element of the lists on it."""
     return tuple(step if isinstance(step, str) else EACH for step in path)
 
 
 def _prefixes(states: list[Objects]) -> frozenset[tuple[str, str]]:
-    """The beginnings of names that a process makes up: equally many in each run, none of them the same.
+    """Return the beginnings of names that a process makes up: equally many in each run, none of them the same.
 
     Names that end in something that is decided are left alone: of two runs, one may have lost ``db-0`` and the other
     ``db-2``, and a mask for ``db-*`` would hide that, with the difference between any two objects called so.

@@ -194,7 +194,7 @@ def _derives(name: str, other: str) -> bool:
 
 
 def _addresses(obj: Mapping[str, Any]) -> Iterator[str]:
-    """The addresses that the cluster has given an object."""
+    """Yield the addresses that the cluster has given an object."""
     spec, status = obj.get("spec"), obj.get("status")
     if obj.get("kind") == "Pod" and isinstance(status, Mapping):
         yield str(status.get("podIP", ""))

@@ -71,7 +71,7 @@ class Instances:
                 await self.start(name)
 
     def subjects(self, current: str) -> dict[str, Process]:
-        """The processes that are waited for: the current instance, and those beside it."""
+        """Return the processes that are waited for: the current instance, and those beside it."""
         beside = {name: process for name, process in self._processes.items() if name not in (PRIMARY, SECOND)}
         return {current: self._processes[current], **beside}
 

@@ -112,7 +112,7 @@ class Step(NamedTuple):
 
 
 def steps_of(run: Run) -> Iterator[Step]:
-    """The steps of a run that have changed something, in the order of their commits."""
+    """Yield the steps of a run that have changed something, in the order of their commits."""
     known: list[Step] = []
     for number, record in enumerate(run.log.records, start=1):
         if not isinstance(record, Request | Happening) or record.before is None or record.after is None:

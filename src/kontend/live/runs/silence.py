@@ -37,7 +37,7 @@ def longer_silence(stage: Stage) -> float:
 
 
 def _retry_silence(stage: Stage) -> float:
-    """The silence of a process that may be about to repeat a call."""
+    """Return the silence of a process that may be about to repeat a call."""
     setting = stage.setting
     gaps = [gap for call, gap in stage.gate.activity.failed(stage.current).items() if call not in setting.failing]
     if not gaps:

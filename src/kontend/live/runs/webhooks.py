@@ -82,7 +82,7 @@ def _configurations(state: State) -> Iterator[Content]:
 
 
 def _client_configs(obj: Content) -> Iterator[Content]:
-    """The client configurations of an object: a webhook configuration, or a definition with conversions."""
+    """Yield the client configurations of an object: a webhook configuration, or a definition with conversions."""
     hooks = [*(obj.get("webhooks") or ())]
     hooks.append(((obj.get("spec") or {}).get("conversion") or {}).get("webhook"))
     yield from (hook["clientConfig"] for hook in hooks if isinstance(hook, Mapping) and hook.get("clientConfig"))
@@ -124,7 +124,7 @@ def _secret_for(state: State, names: set[str]) -> dict[str, bytes]:
 
 
 def _names_of(certificate: bytes) -> set[str]:
-    """The names that a certificate is for; empty if it is none."""
+    """Return the names that a certificate is for; empty if it is none."""
     from cryptography import x509
 
     try:

@@ -152,7 +152,7 @@ def explain(finding: Finding, run: Run, baseline: Baseline) -> Cause:
 
 
 def _perturbations(run: Run) -> Iterator[Cause]:
-    """The perturbations of a run with the steps at which they took effect."""
+    """Yield the perturbations of a run with the steps at which they took effect."""
     requests = {event.perturbation: number for number, event in _numbered(run) if isinstance(event, Request)}
     happened = [
         number for number, event in _numbered(run) if isinstance(event, Happening) and event.action in _PERTURBS
@@ -168,7 +168,7 @@ def _numbered(run: Run) -> Iterable[tuple[int, object]]:
 
 
 def _clash(fault: Fault, history: _History, nearest: Sequence[Difference]) -> Iterator[Cause]:
-    """The write that its writer had not read, the write at fault, and the object at the end."""
+    """Yield the write that its writer had not read, the write at fault, and the object at the end."""
     version = fault.change.resource_version
     own = next((write for write in history.writes if write.change.resource_version == version), None)
     if own is None:
@@ -218,7 +218,7 @@ def _difference(difference: Difference, history: _History, good: _History) -> Ca
 
 
 def _stretch(question: Property, run: Run, baseline: Baseline) -> Iterator[Cause]:
-    """The last stretch of a run in which a property held: its first step, and the step that has ended it."""
+    """Yield the last stretch of a run in which a property held: its first step, and the step that has ended it."""
     first, broke = _last_stretch(question, run)
     if first is not None and broke is not None:
         yield Cause(f"{question.name} held from {_told(first)} until {_told(broke)}", (first.number, broke.number))
@@ -253,7 +253,7 @@ def _told(step: Step) -> str:
 
 
 def _broken(finding: Finding, history: _History) -> Iterator[Cause]:
-    """The write that breaks an invariant, and the one before it of the same object."""
+    """Yield the write that breaks an invariant, and the one before it of the same object."""
     own = next((write for write in history.writes if write.number in finding.culprits), None)
     if own is not None:
         before = [
@@ -264,7 +264,7 @@ def _broken(finding: Finding, history: _History) -> Iterator[Cause]:
 
 
 def _unperturbed(writes: Sequence[_Write]) -> str:
-    """The write of an unperturbed run that makes an object or a field what it should be."""
+    """Return the write of an unperturbed run that makes an object or a field what it should be."""
     return (
         f"in unperturbed runs {writes[-1].text} does" if writes else "in unperturbed runs it was there from the start"
     )

@@ -113,7 +113,7 @@ class Verdict:
         return ""
 
     def lines(self) -> Iterator[str]:
-        """The verdict as text."""
+        """Yield the verdict as text."""
         yield from head_of(self.baseline)
         yield from self.summary()
         for violation in self.violations:
@@ -121,7 +121,7 @@ class Verdict:
         yield from self.rest()
 
     def summary(self) -> Iterator[str]:
-        """The verdict as text: the plans."""
+        """Yield the verdict as text: the plans."""
         for note in self.notes:
             yield f"note: {note}"
         for name in self.untested:
@@ -131,7 +131,7 @@ class Verdict:
             yield f"not reached: {plan.name}"
 
     def rest(self) -> Iterator[str]:
-        """The verdict as text: what follows the violations."""
+        """Yield the verdict as text: what follows the violations."""
         for violation in self.healing:
             yield (
                 f"heals by itself after {violation.healed:.0f} s: {violation.finding.property} by "
@@ -156,7 +156,7 @@ class Verdict:
             yield f"undecided: {self.undecided}"
 
     def plans_line(self) -> str:
-        """The number of plans that were carried out, and the time that they took."""
+        """Return the number of plans that were carried out, and the time that they took."""
         runs = self.executed + self.shorter + self.executed_pairs
         shorter = f", {self.shorter} again with fewer user actions" if self.shorter else ""
         pairs = f", {self.executed_pairs} of {self.pairs} pairs of them" if self.pairs else ""
@@ -167,7 +167,7 @@ class Verdict:
         )
 
     def _unjudged(self) -> dict[str, list[Violation]]:
-        """The findings that cannot be judged, by the fields that they are about."""
+        """Return the findings that cannot be judged, by the fields that they are about."""
         by_place: dict[str, list[Violation]] = {}
         for violation in self.unjudged:
             places = dict.fromkeys(str(each.place) for each in violation.finding.difference)
@@ -177,7 +177,7 @@ class Verdict:
 
 
 def head_of(baseline: Baseline) -> Iterator[str]:
-    """The baseline as text."""
+    """Yield the baseline as text."""
     first = baseline.runs[0]
     writes = len(first.log.writes())
     watches = ", ".join(sorted(first.caches)) or "nothing"

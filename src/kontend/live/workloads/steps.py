@@ -48,7 +48,7 @@ def steps(state: State, objects: Sequence[Object]) -> list[UserAction]:
 
 
 def _changes(state: State, obj: Object, others: Sequence[Object]) -> Iterator[UserAction]:
-    """The changes of an object that the server accepts one after the other."""
+    """Yield the changes of an object that the server accepts one after the other."""
     cluster = Cluster(state=state)
     for other in others:
         cluster.create(other)
@@ -75,7 +75,7 @@ def _changes(state: State, obj: Object, others: Sequence[Object]) -> Iterator[Us
 
 
 def _scale_path(state: State, obj: Object) -> Path:
-    """The field that says how many replicas an object has, by its definition; empty if it does not scale."""
+    """Return the field that says how many replicas an object has, by its definition; empty if it does not scale."""
     resource = resource_of(state.registry, kind_of(obj))
     for version in state.objects("customresourcedefinitions.apiextensions.k8s.io").values():
         spec = version.content()["spec"]
@@ -89,7 +89,7 @@ def _scale_path(state: State, obj: Object) -> Path:
 
 
 def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """The scalar fields of an object, those nearer to the root first; lists are left as they are."""
+    """Yield the scalar fields of an object, those nearer to the root first; lists are left as they are."""
     fields = value.items() if isinstance(value, Mapping) else ()
     yield from (((*path, name), child) for name, child in fields if isinstance(child, bool | int | str))
     for name, child in fields:

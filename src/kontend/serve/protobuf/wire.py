@@ -23,7 +23,7 @@ class Malformed(ValueError):
 
 
 def unexpected_end() -> Malformed:
-    """The bytes end in the middle of something."""
+    """Return the bytes end in the middle of something."""
     return Malformed("unexpected EOF")
 
 

@@ -51,7 +51,7 @@ class Workers:
         self._running: set[asyncio.Future[Any]] = set()
 
     def run(self, work: Callable[[], T], done: Callable[[asyncio.Future[T]], None]) -> None:
-        """Does some work in a thread, and calls back on the loop when it is done, or has failed."""
+        """Do some work in a thread, and call back on the loop when it is done, or has failed."""
         future = asyncio.get_running_loop().run_in_executor(self._executor, work)
         self._running.add(future)
         future.add_done_callback(self._running.discard)

@@ -255,7 +255,7 @@ def file_mode(value: int | None, path: str) -> list[FieldError]:
 
 
 def path_of(obj: Json, *fields: str) -> Any:
-    """The value at the end of a path of fields, or None."""
+    """Return the value at the end of a path of fields, or None."""
     value: Any = obj
     for field in fields:
         value = value.get(field) if isinstance(value, dict) else None
