@@ -101,7 +101,7 @@ type call struct {
 
 // done is the end of a reconcile.
 type done struct {
-	// Run again, after so many seconds.
+	// Run again, after this many seconds.
 	Again bool    `json:"again,omitempty"`
 	After float64 `json:"after,omitempty"`
 	// The error that was returned, with the status of one that came from the server.

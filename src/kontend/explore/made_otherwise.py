@@ -24,9 +24,9 @@ from kontend.runtime.client.call import Call
 from kontend.runtime.controller import BadController
 
 _WORDS: Final = re.compile(rb"[0-9A-Za-z]+")
-#: A text that is made from a uid has so many characters at least: a digit is a decision.
+#: The fewest characters of a text that is made from a uid: a digit is a decision.
 _SHORTEST: Final = 4
-#: A text has so many values at least if it is made from a uid, in as many runs with other uids.
+#: The fewest values of a text that is made from a uid, in as many runs with other uids.
 _VALUES: Final = 3
 #: The distance between two resourceVersions that follow each other, in runs that are made again.
 _APART: Final = 3

@@ -28,13 +28,13 @@ _LETTERS: Final = "2456789bcdfghjklmnpqrstvwxz"
 _MIRRORED_LETTERS: Final = str.maketrans(_LETTERS, _LETTERS[::-1])
 #: The runs of one controller that are made again with mirrored uids.
 _MOST_RUNS: Final = 2_000
-#: Some of them are also made with at least so many further choices, which find digits and hashes. Where there are few
-#: runs, there are more choices: at least so many runs are made in all.
+#: The fewest further choices, which find digits and hashes, and the runs that are made with each.
 _FURTHER: Final = 8
 _FURTHER_RUNS: Final = 4
-_MOST_CHOICES: Final = 40
+#: Where there are few runs, there are more choices, until this many runs were made.
 _FEWEST_RUNS: Final = 40
-#: Of the runs that make words from uids, so many as well.
+_MOST_CHOICES: Final = 40
+#: The number of runs that make words from uids and are made again, too.
 _MAKING_RUNS: Final = 50
 #: The choices of identities that are searched where code tells them apart.
 CHOICES: Final = 4

@@ -87,7 +87,7 @@ class Explored:
     stopped: str
     states: int
     effects: Effects
-    #: All runs with so many perturbations were explored, where the search was not exhausted; -1 for none.
+    #: The most perturbations with which all runs were explored, where the search was not exhausted; -1 for none.
     certain: int = -1
 
     @property

@@ -19,7 +19,13 @@ _UNORDERED = (Lock.UNLOCKED, Lock.MIXED)
 _STRONGER = ("list-merge-patch-without-lock", "status-read-modify-write-unguarded", "counter-without-lock")
 
 
+#: The sites of one worker that a site is compared with. Sites are compared in pairs, so a package with thousands of
+#: generated writes would take minutes; the first ones name the functions that a reader looks at anyway.
 _FEW = 200
+#: The writers of one field beyond which it is taken for generated code, and not compared.
+_MOST_OF_A_FIELD = 400
+#: The other writers that a finding can name.
+_MOST_NAMED = 8
 
 
 class Writers:
@@ -88,7 +94,7 @@ class Writers:
         """Return the writers that share a field with a site and that nothing orders after it, one a function."""
         others: dict[tuple[str, str], Site] = {}
         for other in self._elsewhere(site):
-            if len(others) >= 8:
+            if len(others) >= _MOST_NAMED:
                 break
             if self.shared(site, other):
                 others.setdefault((other.path, other.function), other)
@@ -132,7 +138,7 @@ class Writers:
         """Return the writers of the same kind in other functions of the program that lock a status patch."""
         return [
             other
-            for other in self._same_kind(site)[:200]
+            for other in self._same_kind(site)[:_FEW]
             if other.lock is Lock.LOCKED
             and other.verb is Verb.PATCH
             and other.patch_type is not PatchType.JSON
@@ -290,7 +296,7 @@ def _unordered_group(writers: Writers, writing: list[Site], path: str) -> tuple[
 
     A diff without a lock is an error of its own, which names the other writers, so a group needs a literal body.
     """
-    if len(writing) < 2 or len(writing) > 400:
+    if len(writing) < 2 or len(writing) > _MOST_OF_A_FIELD:
         return ()
     racing: dict[tuple[str, str], Site] = {}
     for site in writing:

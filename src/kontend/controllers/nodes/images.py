@@ -27,7 +27,7 @@ def is_server(container: Mapping[str, Any]) -> bool:
 
 
 def answers(container: Mapping[str, Any], probe: Mapping[str, Any], seconds: float) -> bool:
-    """Report whether a container answers a probe so many seconds after its start.
+    """Report whether a container answers a probe, a number of seconds after its start.
 
     >>> liveness = {"image": "registry/agnhost:2.59", "args": ["liveness"]}
     >>> probe = {"httpGet": {"path": "/healthz", "port": 8080}}
