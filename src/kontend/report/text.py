@@ -9,6 +9,7 @@ from typing import Any, Final
 from kontend.report import WIDTH
 from kontend.report.document import CallRecord, Difference, Document, Explanation, FieldChange, Read, Step, Write
 from kontend.report.elements import compact, joined, joined_differences, list_of, without_key
+from kontend.report.essential import essential_steps
 from kontend.report.inspection import overlaps
 
 #: An object and a path in it.
@@ -85,15 +86,20 @@ def heading(document: Document) -> str:
 def trace_lines(
     steps: Sequence[Step], violation: Explanation | None = None, *, fold: bool = True, verbose: bool = False
 ) -> Iterator[str]:
-    """Yield the steps, a line or more for each; ``fold`` those that change nothing, unless ``verbose``, with all
-    fields."""
+    """Yield the steps, a line or more for each; ``verbose`` with all fields.
+
+    ``fold`` those that change nothing, and those of a long trace that do not explain the violation, unless ``verbose``.
+    """
     culprits = violation.culprits if violation is not None else ()
     names = max((len(step.actor) for step in steps), default=0)
     digits = len(str(len(steps)))
     folded: list[Step] = []
     clashing = _clashing(steps, culprits)
+    folds = fold and not verbose
+    shown = essential_steps(steps, violation) if violation is not None and folds else None
     for step in steps:
-        if step.changes_nothing and fold and not verbose and step.number not in culprits:
+        beside = shown is not None and step.number not in shown
+        if folds and step.number not in culprits and (beside or step.changes_nothing):
             folded.append(step)
             continue
         yield from _folded(folded, digits)
@@ -111,9 +117,12 @@ def _folded(steps: Sequence[Step], digits: int) -> Iterator[str]:
     if not steps:
         return
     many = sum(step.action == "start" for step in steps)
+    others = sum(not step.changes_nothing for step in steps)
     first, last = steps[0].number, steps[-1].number
     span = f"step {first}" if first == last else f"steps {first} to {last}"
-    if many:
+    if others:
+        what = f"{len(steps)} other step{'s' * (len(steps) != 1)}"
+    elif many:
         what = f"{many} no-op reconcile{'s' * (many != 1)}"
     elif any(step.call is not None for step in steps):
         # A trace of a real controller does not say which reconcile a call belongs to.
