@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -69,6 +70,27 @@ def test_conditions_written_by_two_packages_name_each_other(audited: Auditor) ->
     assert "writes status.conditions[Ready]; also written by R.second at b/b.go:" in first.message
     assert "also written by R.first at a/a.go:" in second.message
     assert "multi-writer-status-field" in first.also
+
+
+def test_kinds_of_one_name_in_two_groups_are_two_resources(audited: Auditor) -> None:
+    """A Widget of the core group and one of the extensions have their own writers."""
+    body = """
+func (r *R) NAME(ctx context.Context, w *v1.Widget) error {
+	base := client.MergeFrom(w.DeepCopy())
+	w.Status.Phase = "x"
+	return r.Status().Patch(ctx, w, base)
+}
+"""
+    kind = _TYPES.format(marker="")
+    one, other = "example.com/widget/apis/core/v1", "example.com/widget/apis/extensions/v1"
+    files = {"go.mod": _MODULE, "apis/core/v1/t.go": kind, "apis/extensions/v1/t.go": kind}
+    for name, path in (("first", one), ("second", other)):
+        source = _package(name, body.replace("NAME", name))
+        files[f"{name}/a.go"] = re.sub(r'v1 "example.com/[^"]+"', f'v1 "{path}"', source)
+    report = audited(files, head=False)
+    messages = [finding.message for finding in report.findings if finding.rule == "status-patch-without-lock"]
+    assert len(messages) == 2
+    assert all("no other writer in the tree" in message for message in messages)
 
 
 def test_a_predicate_of_its_own_separates_a_controller_from_the_others(audited: Auditor) -> None:

@@ -243,10 +243,14 @@ class Site:
     """The controller registers with a predicate of its own, so it may see only some objects of the kind."""
     custom: bool | None = None
     """The kind is a custom resource; None where its type cannot be seen."""
+    group: str = ""
+    """The last part of the package of the kind's type, without its version; nothing where it names no API group."""
     local_kind: bool = True
     """The kind's type is declared in the audited tree, so that the tree's CRDs are about it."""
     owner_reference: bool | None = None
     """A create: the object carries an owner reference, does not, or it cannot be seen."""
+    replaces_created: bool = False
+    """An update of the object that a Create just before was refused for, because it exists: create or replace."""
     creates_or_patches: bool = False
     """A call of a helper that reads the object, creates it where it is missing, and patches it where it is there."""
     of_client: bool = False

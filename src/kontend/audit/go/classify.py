@@ -25,7 +25,7 @@ from kontend.audit.go.source.scope import targets as assigned
 from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.types import resolve_function, type_of
 from kontend.audit.go.source.workspace import Workspace
-from kontend.audit.go.versions import without_version
+from kontend.audit.go.versions import replaces_created, without_version
 from kontend.audit.site import Base, BaseOrigin, Lock, Obstacle, PatchType, Provenance, Retry, Role, Site, Target, Verb
 
 _REMOVES = re.compile(r"(?i)(remove|strip|drop|clear)\w*finalizer")
@@ -95,8 +95,10 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
         deleting=deleting,
         read_line=read_line(workspace, file, write.object, call),
         custom=_custom(workspace, file, object_type),
+        group=_group(object_type),
         local_kind=object_type is not None and workspace.directory_of(object_type.package, file.directory) is not None,
         owner_reference=_owner_reference(workspace, write, changed),
+        replaces_created=lock is Lock.UNLOCKED and replaces_created(workspace, write),
         of_client=function is not None and _of_client(function),
         obstacle=_obstacle(workspace, write, made, retry, apart=apart) if lock in _UNORDERED else Obstacle.NONE,
     )
@@ -123,6 +125,14 @@ def _custom(workspace: Workspace, file: GoFile, kind: GoType | None) -> bool | N
         return False
     struct = workspace.type(kind, file.directory)
     return True if struct is not None and "ObjectMeta" in struct.fields else None
+
+
+def _group(kind: GoType | None) -> str:
+    """Return the group that the package of a type stands for: `core` of `apis/core/v1beta1`, nothing of `api/v1`."""
+    parts = [part for part in (kind.package.removeprefix("dir:") if kind is not None else "").split("/") if part]
+    if parts and re.fullmatch(r"v\d+((alpha|beta)\d+)?", parts[-1]):
+        parts.pop()
+    return parts[-1] if parts and parts[-1] not in ("api", "apis", "types") else ""
 
 
 def _of_client(function: GoFunction) -> bool:

@@ -221,7 +221,7 @@ def _assigned(workspace: Workspace, file: GoFile, statement: Node, names: _Known
                 condition=_condition_type(workspace, file, value) if "Conditions" in path else "",
                 in_place="[]" in path,
                 recomputed=statement.type == "inc_statement"
-                or (len(path) > 1 and _reads(workspace, file, value, parts)),
+                or (len(path) > 1 and not _literal(value) and _reads(workspace, file, value, parts)),
             )
         )
     return changes
@@ -249,6 +249,12 @@ def _reads(workspace: Workspace, file: GoFile, value: Node | None, parts: list[s
             if any(d.how is How.VALUE and _reads(workspace, file, d.value, parts, depth + 1) for d in held):
                 return True
     return False
+
+
+def _literal(value: Node | None) -> bool:
+    """Report if a value is a literal struct: it is replaced whole, though one of its fields may look at the old one."""
+    node = syntax.strip(value)
+    return node is not None and node.type == "composite_literal"
 
 
 def _carries_list(workspace: Workspace, file: GoFile, target: Node, path: list[str], value: Node | None) -> bool:

@@ -26,6 +26,8 @@ def outdated(workspace: Workspace, file: GoFile, literal: Node, call: Node, part
     if len(parts) != 1 or not _outside(workspace, file, literal, parts[0], call):
         return ""
     for said, value in _set(literal, call, parts[0]):
+        if any(_is_content(node) for node in _uses(value, parts[0])):
+            continue  # merged into what this attempt has read: `merge(obj.Status.Items, item)`
         for name in syntax.descend(value, lambda node: node.type == "identifier"):
             if text(name) == parts[0] or not _outside(workspace, file, literal, text(name), name):
                 continue
@@ -47,6 +49,10 @@ def _set(literal: Node, call: Node, name: str) -> Iterator[tuple[str, Node]]:
         conditions = syntax.callee(setting)[1] in _CONDITIONS and len(arguments) == 2
         if conditions and syntax.selector(arguments[0])[:2] == [name, "Status"]:
             yield " ".join(text(setting).split())[:100], arguments[1]
+
+
+def _uses(value: Node, name: str) -> Iterator[Node]:
+    return syntax.descend(value, lambda node: node.type == "identifier" and text(node) == name)
 
 
 def _outside(workspace: Workspace, file: GoFile, literal: Node, name: str, use: Node) -> bool:

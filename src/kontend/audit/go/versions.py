@@ -107,6 +107,12 @@ def _may_copy_version(workspace: Workspace, file: GoFile, outer: Node, call: Nod
     )
 
 
+def replaces_created(workspace: Workspace, write: Write) -> bool:
+    """Recognise `Create`, and `Update` of the same object where it exists."""
+    outer = outermost_function(write.call)
+    return outer is not None and write.verb is Verb.UPDATE and _after_refused_create(workspace, write, outer)
+
+
 def _after_refused_create(workspace: Workspace, write: Write, outer: Node) -> bool:
     """Find a Create of the same object whose failure leads to this update."""
     parts = syntax.selector(write.object)

@@ -79,7 +79,7 @@ def _update(site: Site, policy: Policy) -> Finding | None:
     if site.custom:
         said += f"{site.kind} is a custom resource, and the server refuses every such update with 422."
         severity = Severity.ERROR
-    elif site.owner_reference and not site.status:
+    elif (site.owner_reference or (site.replaces_created and site.custom is False)) and not site.status:
         said += "the server checks nothing and replaces what is stored. It is a child that this program owns whole."
         severity = Severity.INFO
     else:
@@ -244,7 +244,9 @@ def _mechanism(harm: Harm | None) -> str:
     if harm in (Harm.WRITERS, Harm.PROGRAMS):
         return "The server accepts a value that was computed before the other writer's change, and that change is lost."
     if harm is Harm.RECOMPUTED:
-        return "The new value is computed from the one that was read: a read from a stale cache counts a change twice."
+        return (
+            "The new value is computed from the one that was read, and a stale cache gives an older one to start from."
+        )
     return "A stale cache or a former leader can put an older value back; the server accepts it."
 
 

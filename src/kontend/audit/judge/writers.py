@@ -140,6 +140,7 @@ class Writers:
             other
             for other in self._same_kind(site)[:_FEW]
             if other.lock is Lock.LOCKED
+            and same_group(site, other)
             and other.verb is Verb.PATCH
             and other.patch_type is not PatchType.JSON
             and other.function != site.function
@@ -182,13 +183,20 @@ def _passed(site: Site) -> set[tuple[str, int]]:
     return {(place.path, place.line) for place in (site.helper, *site.chain)} if site.via else set()
 
 
+def same_group(site: Site, other: Site) -> bool:
+    """Report if two sites may write the same resource: two groups may have kinds of one name."""
+    return not site.group or not other.group or site.group == other.group
+
+
 def shared_fields(site: Site, other: Site) -> list[str]:
     """Return the status fields that two sites both write.
 
     A merge patch replaces `status.conditions` whole, so any two writers share it; a write that merges by type shares it
     only where both set the same type.
     """
-    shared = []
+    shared: list[str] = []
+    if not same_group(site, other):
+        return shared
     if _carries_along(other) and not _sends_whole(site):
         return []
     if _sends_whole(site) or _sends_whole(other):

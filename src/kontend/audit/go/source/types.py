@@ -61,6 +61,8 @@ def _may_be_method(workspace: Workspace, file: GoFile, call: Node, function: GoF
     owner = type_of(workspace, file, operand)
     if owner is not None:
         return _is_or_embeds(workspace, file, owner, function, 0)
+    if operand.type == "call_expression" and resolve_function(workspace, file, operand) is None:
+        return False  # `snapshot.NodeInfos().Get(name)`: a type of another module answers
     if file.directory == function.file.directory:
         return True
     return any(
