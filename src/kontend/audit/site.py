@@ -101,6 +101,7 @@ class Obstacle(StrEnum):
 
     NONE = "none"
     STALE_BASE = "stale base"  # the base is older than the controller's own last write: every attempt would conflict
+    READ_APART = "read apart"  # the base is newer than the object: its version would let an older object through
     DATA_READ = "data read"  # code reads the patch's bytes, which a lock makes non-empty by a resourceVersion
     NO_VERSION = "no version"  # the base was built and never read: a lock is refused before anything is sent
     ERROR_LOST = "error lost"  # a caller drops the error, so that a conflict would lose this write

@@ -41,6 +41,39 @@ func (r *Reconciler) f(ctx context.Context, key client.ObjectKey) error {
     return r.Status().Patch(ctx, changed, client.MergeFrom(read))
 }
 """
+_A_COPY_IS_WRITTEN_FIRST = """
+func (r *Reconciler) f(ctx context.Context, w *v1.Widget) error {
+    stored := w.DeepCopy()
+    w.Status.Phase = "Ready"
+    kept := w.DeepCopy()
+    if err := r.Patch(ctx, w, client.MergeFrom(stored)); err != nil {
+        return err
+    }
+    return r.Status().Patch(ctx, kept, client.MergeFrom(stored))
+}
+"""
+_A_COPY_OF_THE_OBJECT_IS_WRITTEN_FIRST = """
+func (r *Reconciler) f(ctx context.Context, w *v1.Widget) error {
+    old := w.DeepCopyObject().(client.Object)
+    finalized := w.DeepCopyObject().(client.Object)
+    if controllerutil.AddFinalizer(finalized, "x") {
+        if err := r.Update(ctx, finalized); err != nil {
+            return err
+        }
+    }
+    w.Status.Phase = "Ready"
+    return r.Status().Patch(ctx, w, client.MergeFrom(old))
+}
+"""
+_BASE_NEWER_THAN_THE_OBJECT = """
+func (r *Reconciler) f(ctx context.Context, updated *v1.Widget) error {
+    current := &v1.Widget{}
+    if err := r.Get(ctx, client.ObjectKeyFromObject(updated), current); err != nil {
+        return err
+    }
+    return r.Status().Patch(ctx, updated, client.MergeFrom(current))
+}
+"""
 _BASE_FROM_BEFORE_THE_RETRY = """
 func (r *Reconciler) f(ctx context.Context, key client.ObjectKey, old *v1.Widget) error {
     return retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -317,6 +350,9 @@ def test_a_base_as_new_as_its_object_can_be_locked(audited: Auditor, body: str) 
     [
         _AFTER_A_PATCH_FROM_THE_SAME_BASE,
         _INLINE_BASE_OLDER_THAN_A_WRITE,
+        _A_COPY_IS_WRITTEN_FIRST,
+        _A_COPY_OF_THE_OBJECT_IS_WRITTEN_FIRST,
+        _BASE_NEWER_THAN_THE_OBJECT,
         _BASE_FROM_BEFORE_THE_RETRY,
         _BASE_OF_A_CALLER_THAT_WRITES_FIRST,
         _SENT_IN_A_LOOP,

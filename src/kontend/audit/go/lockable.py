@@ -24,7 +24,7 @@ from kontend.audit.go.provenance import provenance
 from kontend.audit.go.reported import reported
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction
-from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function
+from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function, targets, values
 from kontend.audit.go.source.syntax import Node, text
 from kontend.audit.go.source.types import callers, resolve_function
 from kontend.audit.go.source.workspace import Workspace
@@ -43,6 +43,8 @@ def obstacle(workspace: Workspace, write: Write, made: list[PatchSource], retry:
     uses = [uses_of(workspace, source.file, source.node) for source in made]
     if any(use.read for use in uses):
         return Obstacle.DATA_READ
+    if _read_apart(workspace, write, made[0]):
+        return Obstacle.READ_APART
     if any(use.repeated for use in uses) or not _as_new_as_object(workspace, write, made[0], retry):
         return Obstacle.STALE_BASE
     if any(_without_version(workspace, source) for source in made):
@@ -85,10 +87,52 @@ def _as_new_as_object(workspace: Workspace, write: Write, source: PatchSource, r
     if retry is not None and not copied and _from_before(workspace, write, source, retry):
         return False
     start = source.node.start_byte if copied else _taken(workspace, write.file, source.snapshot, write.call)
-    names = {syntax.root_identifier(write.object)} - ({snapshot} if not copied else set())
+    names = _same_object(write.call, write.object) | _same_object(write.call, source.snapshot)
+    names -= {snapshot} if not copied else set()
     return not _written(workspace, write.file, write.call, names, start) and not _written_by_callers(
         workspace, write, source
     )
+
+
+def _same_object(use: Node, node: Node | None) -> set[str]:
+    """Return the variables of a function that hold an object or a copy of it, in either direction."""
+    outer = outermost_function(use)
+    name = syntax.root_identifier(_original(node))
+    names = {name} if name else set[str]()
+    pairs = _copies(outer) if outer is not None else ()
+    while grown := {other for pair in pairs if not names.isdisjoint(pair) for other in pair} - names:
+        names |= grown
+    return names
+
+
+@syntax.remembered(256)
+def _copies(outer: Node) -> tuple[tuple[str, str], ...]:
+    """Return the variables that copies of objects are kept in, with the variables they are copied from."""
+    pairs = []
+    for statement in syntax.assignments(outer):
+        for target, value in zip(targets(statement), values(statement), strict=False):
+            if syntax.takes_copy(value) and target.type == "identifier":
+                source = syntax.root_identifier(_original(syntax.strip(value)))
+                pairs.append((text(target), source or text(target)))
+    return tuple(pairs)
+
+
+def _read_apart(workspace: Workspace, write: Write, source: PatchSource) -> bool:
+    """Decide whether the base was read here, and the object that is sent is no copy of it.
+
+    The patch carries a version where the two differ, so an older object is refused. With the version of the base, which
+    is the newer one, the server would accept it.
+    """
+    node, outer = syntax.strip(source.snapshot), outermost_function(write.call)
+    if node is None or outer is None or source.file is not write.file or syntax.takes_copy(node):
+        return False
+    parts = syntax.selector(node)
+    read = any(
+        call.end_byte <= write.call.start_byte and read_into(workspace, write.file, call, parts) is not None
+        for call in syntax.nearby_calls(outer, write.call)
+    )
+    sent = _same_object(write.call, write.object)
+    return read and sent.isdisjoint(_same_object(write.call, source.snapshot))
 
 
 def _original(snapshot: Node | None) -> Node | None:

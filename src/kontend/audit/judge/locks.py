@@ -31,6 +31,7 @@ _REMOVED = (
 
 _FIRST = {
     Obstacle.STALE_BASE: GO_NEW_BASE,
+    Obstacle.READ_APART: GO_NEW_BASE,
     Obstacle.NO_VERSION: GO_READ_FIRST,
     Obstacle.ERROR_LOST: GO_RETURN_ERROR,
 }
