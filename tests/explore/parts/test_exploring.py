@@ -11,7 +11,7 @@ import pytest
 from explore.widgets import CRD, KIND
 from kontend import add_finalizer
 from kontend.cluster.cluster import Cluster
-from kontend.explore import Bounds, Reductions, Scenario, Verdict, check, delete, eventually
+from kontend.explore import Bounds, Reductions, Scenario, Verdict, check, create, delete, eventually
 from kontend.explore.model.model import Model
 from kontend.explore.model.settling.quiescence import is_quiescent
 from kontend.explore.model.state.world import World
@@ -221,3 +221,31 @@ def test_a_part_that_was_not_searched_to_its_end_stands_for_no_other() -> None:
     cut = check(_scenario("nothing", "nothing", bounds=Bounds(faults=0, lag=0, states=3)))
     assert not cut.exhausted
     assert not any("like another" in note for note in cut.notes)
+
+
+class KeepsOne(Controller):
+    """Keeps the last widget by name."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> Result | None:
+        """Delete the others, whichever of them it was started for."""
+        names = sorted(obj["metadata"]["name"] for obj in await api.live.list(KIND, namespace="default"))
+        for name in names[:-1]:
+            try:
+                await api.delete(widget(name))
+            except NotFound:
+                pass
+        return None
+
+
+def test_objects_that_users_make_and_one_reconcile_compares_need_the_whole() -> None:
+    scenario = Scenario(
+        controllers=[KeepsOne()],
+        crds=[CRD],
+        actions=[create(widget("a")), create(widget("b"))],
+        bounds=Bounds(lag=0, faults=0),
+    )
+    verdict = check(scenario)
+    assert verdict.ok and not _is_in_parts(verdict)
+    assert verdict.states == _whole(scenario).states

@@ -199,12 +199,11 @@ def _independent(model: Model, parts: list[Candidate]) -> list[Candidate]:
             try:
                 restless(restricted)
             except Coupled as error:
-                other = next(
-                    number
-                    for number, candidate in enumerate(parts)
-                    if (error.controller, error.request) in candidate.requests
-                )
-                joined = {at, other}
+                met = (error.controller, error.request)
+                owners = [number for number, candidate in enumerate(parts) if met in candidate.requests]
+                if not owners:
+                    return []  # an earlier action of a user has made its object: no candidate knows the request
+                joined = {at, *owners}
                 break
             footprints.append(footprint(model, part))
             if restricted.mechanics.delivery.has_looked:
