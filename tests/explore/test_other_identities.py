@@ -60,6 +60,7 @@ def test_code_that_orders_or_hashes_uids_is_not_said_to_hold(cls: type[_Leads]) 
     assert verdict.stopped == (
         f"{controller.name} would do something else with other uids; choices that were explored: 4"
     )
+    assert any("chooses_by_uid = True" in note for note in verdict.notes)
 
 
 @pytest.mark.parametrize("cls", [_Leads, _ByHash])
@@ -182,7 +183,7 @@ def test_generated_names_are_explored_in_both_orders(kept: str) -> None:
     verdict = check(replace(scenario, properties=[never(only, name="only")]))
     assert [violation.property for violation in verdict.violations] == ["only"]
     assert check(scenario).warnings == [
-        "_generates would do something else if generated names had another order; orders that were explored: 4"
+        "_generates would do something else with other generated names; choices that were explored: 4"
     ]
 
 
@@ -200,3 +201,36 @@ def test_mirrored_uids_have_the_other_order() -> None:
     assert one < other
     assert mirrored(one) > mirrored(other)
     assert mirrored(mirrored(one)) == one
+
+
+class _Shards(Controller):
+    """Generates a name, and marks it by a hash."""
+
+    kind = KIND
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        """Make a config map, then label those of one shard."""
+        names = [obj["metadata"]["name"] for obj in await api.live.list("ConfigMap/v1", namespace="default")]
+        if not names:
+            metadata = {"generateName": "m-", "namespace": "default"}
+            made = await api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+            names = [made["metadata"]["name"]]
+        widget = await api.live.get(self.kind, request)
+        if not widget.get("status"):
+            widget["status"] = {"odd": hashlib.sha256(names[0].encode()).digest()[0] % 2}
+            await api.status.update(widget)
+
+
+@pytest.mark.parametrize("odd", [0, 1])
+def test_hashes_of_generated_names_are_explored_with_other_names(odd: int) -> None:
+    def is_odd(cluster: Cluster) -> bool:
+        return (cluster.get(KIND, "w").get("status") or {}).get("odd") == odd
+
+    scenario = Scenario(
+        [_Shards()],
+        crds=[CRD],
+        objects=[WIDGET],
+        properties=[eventually(is_odd, name="odd")],
+        bounds=Bounds(lag=0, faults=0),
+    )
+    assert [violation.property for violation in check(scenario).violations] == ["odd"]

@@ -207,10 +207,14 @@ def _explored(
             verdict.exhausted, verdict.certain = False, -1
             names = " and ".join(apart.uids)
             verdict.stopped = f"{names} would do something else with other uids; choices that were explored: {explored}"
+            verdict.notes.append(
+                "to decide this: choose by name, or by creationTimestamp and then name; or set chooses_by_uid = True in "
+                "the controller if one choice is as good as another"
+            )
         else:
             names = " and ".join(apart.names)
-            what = f"{names} would do something else if generated names had another order"
-            verdict.warnings.append(f"{what}; orders that were explored: {explored}")
+            what = f"{names} would do something else with other generated names"
+            verdict.warnings.append(f"{what}; choices that were explored: {explored}")
     verdict.violations += _found_by_comparing(scenario)
     verdict.jobs = options.jobs
     verdict.explain = explainer(scenario, origin)

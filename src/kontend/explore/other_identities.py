@@ -86,14 +86,38 @@ def told_apart_by(programs: Iterable[Program]) -> ToldApart:
     # A text that is made from a uid is another one for each; what has a few values only is a decision.
     if not derived.are_made_from_uids():
         different |= {program.number for program in asked}
-    names = _generated_names(run for _, runs in made for run in runs)
-    ordered = _different(made, Otherwise(mirrored, names, derived=derived.again())) if names else set()
+    named = _told_apart_by_names(made, derived)
     for program in asked:
         if program.number in different:
             found.uids.append(program.controller.name)
-        elif program.number in ordered:
+        elif program.number in named:
             found.names.append(program.controller.name)
     return found
+
+
+def _told_apart_by_names(made: Sequence[tuple[Program, Sequence[RecordedRun]]], derived: Derived) -> set[int]:
+    """The numbers of the programs that do something else with other generated names."""
+    generated = _generated_names(run for _, runs in made for run in runs)
+    if not generated:
+        return set()
+    opposite = {name: prefix + suffix.translate(_MIRRORED_LETTERS) for name, (prefix, suffix) in generated.items()}
+    different = _different(made, Otherwise(mirrored, opposite, derived=derived.again()))
+    # The opposite order of two names says nothing of their hashes: half of these have the same parity by chance.
+    for number in range(_FURTHER):
+        others = {name: prefix + _suffix(number, suffix) for name, (prefix, suffix) in generated.items()}
+        some = [(one, _spread(runs, number)) for one, runs in made if one.number not in different]
+        different |= _different(some, Otherwise(mirrored, others, derived=derived.again()))
+    return different
+
+
+def _suffix(number: int, suffix: str) -> str:
+    """Another suffix of a generated name, which has nothing to do with the first."""
+    value = xxhash.xxh3_64_intdigest(f"{number} {suffix}".encode())
+    letters = []
+    for _ in suffix:
+        value, at = divmod(value, len(_LETTERS))
+        letters.append(_LETTERS[at])
+    return "".join(letters)
 
 
 def _different(made: Sequence[tuple[Program, Sequence[RecordedRun]]], otherwise: Otherwise) -> set[int]:
@@ -133,9 +157,9 @@ class _Chosen:
         return "-".join([digest[: len(head)], *fixed, digest[8:20]])
 
 
-def _generated_names(runs: Iterable[RecordedRun]) -> Mapping[str, str]:
-    """Other names for those that the server has generated, in the opposite order."""
-    found: dict[str, str] = {}
+def _generated_names(runs: Iterable[RecordedRun]) -> Mapping[str, tuple[str, str]]:
+    """The names that the server has generated, each with its prefix and its suffix."""
+    found: dict[str, tuple[str, str]] = {}
     for response in (response for run in runs for _, _, response in run.exchanges):
         if b'"generateName"' in response and response[:1] == b"=":
             document = orjson.loads(response[1:])
@@ -143,5 +167,5 @@ def _generated_names(runs: Iterable[RecordedRun]) -> Mapping[str, str]:
                 metadata = obj.get("metadata") or {}
                 prefix, name = metadata.get("generateName"), metadata.get("name") or ""
                 if prefix and name.startswith(prefix):
-                    found[name] = prefix + name.removeprefix(prefix).translate(_MIRRORED_LETTERS)
+                    found[name] = prefix, name.removeprefix(prefix)
     return found
