@@ -203,9 +203,8 @@ class Model:
         return Transition(*delivery.relisted(world, number, at), cost=1)
 
     def _retried(self, world: World, index: int, request: Key) -> Transition:
-        instance = world.instances[index]
-        changed = instance.changed(delayed=instance.delayed - {request}, queue=instance.queue | {request})
-        return Transition(world.with_instance(index, changed), f"{self.names[index]} retries {request}")
+        after = self.mechanics.timers.retried(world, index, request)
+        return Transition(after, f"{self.names[index]} retries {request}")
 
     def _fired(self, world: World, index: int, request: Key) -> Transition:
         seconds = self.mechanics.timers.seconds(world, index, request)

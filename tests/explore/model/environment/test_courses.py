@@ -97,3 +97,69 @@ def test_a_clock_that_nobody_needs_stops() -> None:
     verdict = check(_scenario(Looks()))
     assert verdict
     assert verdict.states < 20
+
+
+def tries_again(after: int, how: str) -> Controller:
+    """A controller that fails, or asks for a retry, until some time has passed since the creation."""
+
+    class Tries(Controller):
+        kind = WIDGET
+
+        async def reconcile(self, request: Request, api: Api) -> Result | None:
+            """Give up at the deadline."""
+            widget = await api.live.get(self.kind, request)
+            if widget.get("status"):
+                return None
+            if _seconds(api.now()) - _seconds(widget["metadata"]["creationTimestamp"]) >= after:
+                widget["status"] = {"phase": "GaveUp"}
+                await api.status.update(widget)
+                return None
+            if how == "fails":
+                raise RuntimeError("not yet")
+            return Result(requeue=True)
+
+    return Tries()
+
+
+@pytest.mark.parametrize("how", ["fails", "asks"])
+def test_retries_go_on_to_a_deadline(how: str) -> None:
+    controller = tries_again(600, how)
+    assert check(_scenario(controller, properties=[eventually(has_given_up)]))
+    verdict = check(_scenario(controller, properties=[never(has_given_up)]))
+    assert [violation.property for violation in verdict.violations] == ["has_given_up"]
+
+
+def test_a_reconcile_that_asks_for_the_time_and_fails_at_all_times_fails_forever() -> None:
+    class Fails(Controller):
+        kind = WIDGET
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            """Fail."""
+            await api.live.get(self.kind, request)
+            raise RuntimeError(f"at {api.now()}")
+
+    assert [violation.property for violation in check(_scenario(Fails())).violations] == ["fails forever"]
+
+
+def acts_at(day: int, hour: int, period: int) -> Controller:
+    """A controller that acts in one hour of a day, and looks every so many seconds."""
+
+    class Acts(Controller):
+        kind = WIDGET
+
+        async def reconcile(self, request: Request, api: Api) -> Result | None:
+            """Act in a window of time."""
+            widget = await api.live.get(self.kind, request)
+            now = datetime.fromisoformat(api.now().replace("Z", "+00:00"))
+            if (now.day, now.hour) == (day, hour) and not widget.get("status"):
+                widget["status"] = {"phase": "GaveUp"}
+                await api.status.update(widget)
+            return Result(requeue_after=period)
+
+    return Acts()
+
+
+@pytest.mark.parametrize("acts", [(1, 22, 600), (5, 3, 3_600)])
+def test_a_window_of_time_is_met(acts: tuple[int, int, int]) -> None:
+    verdict = check(_scenario(acts_at(*acts), properties=[never(has_given_up)]))
+    assert [violation.property for violation in verdict.violations] == ["has_given_up"]

@@ -36,7 +36,7 @@ def course(following: Next, world: World, index: int, request: Key) -> Course:
         instance = transition.world.instances[index]
         in_flight = next((running for running in instance.running if running.request == request), None)
         if in_flight is None:
-            timers = [seconds for seconds, other in instance.timers if other == request]
+            timers = tuple(seconds for seconds, other in instance.timers if other == request)
             failure = transition.failure.type if transition.failure is not None else ""
             made += [timers, request in instance.delayed, failure, masked(instance.memory)]
             break

@@ -11,7 +11,9 @@ few times, and then as long as the reconcile would do something else at a later 
 every minute would make the space infinite, and one that gives up after an hour would never do so if the clock stopped
 before. The later times are each twice as far away as the one before, and one is years away. A clock that is still
 needed after :data:`MOST_PERIODS` periods stops the search of what follows. A timer that fires early advances the clock
-only the first time, so that time is left for those that fire later. Where
+only the first time, so that time is left for those that fire later. A retry takes no time, unless the reconcile would come to
+nothing once more, and not at a later time: one that raises until a deadline has passed does not fail forever. The delays
+double then, as those of the runtime do. Where
 stamps of the time keep a run from settling (:mod:`kontend.explore.stamps`), it also advances by a second when a
 reconcile that has asked for the time writes something; elsewhere that would only keep states apart.
 """
@@ -19,6 +21,8 @@ reconcile that has asked for the time writes something; elsewhere that would onl
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kontend.cluster.times import rfc3339
@@ -41,6 +45,18 @@ MOST_PERIODS: Final = 200
 #: The periods after which a reconcile is compared with itself; and the seconds, more than any deadline has.
 _LATER: Final = tuple(2**power for power in range(1, 11))
 _AT_LAST: Final = 10 * 365 * 86_400
+#: The same for code that may act in a window of time, as during a night: each of the next periods, each hour of the next
+#: week, and the days and months after that.
+_NEXT: Final = tuple(range(1, 41))
+_HOUR: Final = 3_600
+_WEEK: Final = 7 * 24
+_HOURS: Final = (*range(1, _WEEK + 1), *(24 * day for day in (*range(8, 32), *range(61, 366, 30))))
+#: The situations of a request in which it is compared at all of these; in others only if that has made a difference.
+_MOST_CLOSELY: Final = 2
+#: Results of comparisons that are kept.
+_MOST_KNOWN: Final = 50_000
+#: The longest delay between two retries, in seconds, as in the runtime.
+_LONGEST_DELAY: Final = 1_000
 #: The error of a request whose clock would have to go on; such a state counts as one that nothing follows.
 OUT_OF_TIME: Final = "the time goes on"
 
@@ -52,6 +68,10 @@ class Timers:
         """``futile`` tells which retries and timers change nothing; ``following`` takes a step."""
         self._following = following
         self._differs: dict[tuple[object, ...], bool] = {}
+        self._made: dict[tuple[object, ...], int] = {}
+        #: For each request the number of situations that were looked at closely, and the requests with windows of time.
+        self._closely: Counter[tuple[int, Key]] = Counter()
+        self._windowed: set[tuple[int, Key]] = set()
         self._layout = layout
         #: The time of the initial state, in seconds.
         self._start = layout.start.now
@@ -111,8 +131,22 @@ class Timers:
             return world
         if passed < MOST_PERIODS * seconds:
             return self._advanced(world, index, request, seconds)
-        stopped = world.instances[index].changed(bugs=changed.bugs | {(request, OUT_OF_TIME, ENOUGH_BUGS)})
-        return world.with_instance(index, stopped)
+        return _out_of_time(world, index, request)
+
+    def retried(self, world: World, index: int, request: Key) -> World:
+        """The state after the delay of a request has ended."""
+        instance = world.instances[index]
+        changed = instance.changed(delayed=instance.delayed - {request}, queue=instance.queue | {request})
+        world = world.with_instance(index, changed)
+        passed = world.issued.get(self._label(index, request)) or 0
+        seconds = min(max(passed, 1), _LONGEST_DELAY)
+        if not self._waits_for_time(world, index, request, seconds):
+            return world
+        if self._timeless:
+            raise Refuted(Assumption.TIMELESS)
+        if passed < MOST_PERIODS * _LONGEST_DELAY:
+            return self._advanced(world, index, request, seconds)
+        return _out_of_time(world, index, request)
 
     def may_end(self, world: World) -> bool:
         """Some reconcile that has something to do would do something else in the end, years later."""
@@ -130,17 +164,42 @@ class Timers:
 
     def _differs_later(self, world: World, index: int, request: Key, seconds: int) -> bool:
         """The time matters to a queued reconcile and those after it, which look again after ``seconds`` each."""
-        program, instance = self._layout.programs[index], world.instances[index]
-        if self._timeless or not program.asks_time or len(instance.running) >= program.controller.max_concurrent:
+        if self._timeless or not self._can_start(world, index, request):
             return False
-        if any(in_flight.request == request for in_flight in instance.running):
-            return False
-        key = self._layout.keys.of_process(world, self._layout.places[index][0])
-        question = (index, request, seconds, key, world.objects, world.issued_sum)
+        question = self._question(world, index, request, seconds, "timer")
         known = self._differs.get(question)
         if known is None:
             known = self._differs[question] = not self._repeats(world, index, request, seconds)
         return known
+
+    def _waits_for_time(self, world: World, index: int, request: Key, seconds: int) -> bool:
+        """A queued reconcile changes nothing and asks for a retry, and would do something else at a later time."""
+        if not self._can_start(world, index, request):
+            return False
+        question = self._question(world, index, request, seconds, "retry")
+        known = self._differs.get(question)
+        if known is None:
+            soon = self._course_at(world, index, request, 0)
+            comes_to_nothing = (
+                request in soon.after.instances[index].delayed
+                and soon.after.objects == world.objects
+                and soon.after.instances[index].memory == world.instances[index].memory
+            )
+            known = self._differs[question] = comes_to_nothing and self._differs_at_some(
+                world, index, request, soon, seconds
+            )
+        return known
+
+    def _can_start(self, world: World, index: int, request: Key) -> bool:
+        """A queued reconcile that asks for the time is not kept waiting by others."""
+        program, running = self._layout.programs[index], world.instances[index].running
+        if not program.asks_time or len(running) >= program.controller.max_concurrent:
+            return False
+        return not any(in_flight.request == request for in_flight in running)
+
+    def _question(self, world: World, index: int, request: Key, seconds: int, step: str) -> tuple[object, ...]:
+        key = self._layout.keys.of_process(world, self._layout.places[index][0])
+        return (step, index, request, seconds, key, world.objects, world.issued_sum)
 
     def _repeats(self, world: World, index: int, request: Key, seconds: int) -> bool:
         """A queued reconcile does the same at all later times, and again after the next period.
@@ -150,10 +209,7 @@ class Timers:
         """
         course_at = self._course_at
         soon = course_at(world, index, request, seconds)
-        if any(
-            course_at(world, index, request, passed).made != soon.made
-            for passed in (*(seconds * periods for periods in _LATER), _AT_LAST)
-        ):
+        if self._differs_at_some(world, index, request, soon, seconds):
             return False
         if course_at(world, index, request, 0).made == soon.made:
             return True
@@ -164,8 +220,48 @@ class Timers:
         again = course_at(soon.after.with_instance(index, due), index, request, seconds)
         return again.made == soon.made
 
+    def _differs_at_some(self, world: World, index: int, request: Key, soon: Course, seconds: int) -> bool:
+        """A queued reconcile does something else than soon at some later time, for a period of ``seconds``."""
+        if self._differs_at(world, index, request, soon, (*(seconds * periods for periods in _LATER), _AT_LAST)):
+            return True
+        # Deadlines show at any time after them. Windows do not, and looking for them costs ten times as much.
+        who = (index, request)
+        self._closely[who] += 1
+        if self._closely[who] > _MOST_CLOSELY and who not in self._windowed:
+            return False
+        if not self._differs_at(world, index, request, soon, self._close_times(world, index, request, seconds)):
+            return False
+        self._windowed.add(who)
+        return True
+
+    def _close_times(self, world: World, index: int, request: Key, seconds: int) -> Iterator[int]:
+        """Seconds from now, for a timer of some seconds."""
+        yield from (seconds * periods for periods in _NEXT)
+        now = self._start + (world.issued.get(self._label(index, request)) or 0)
+        # Of the clock, not from now: then the next situations look at the same times, and their results are known.
+        yield from ((now // _HOUR + hours) * _HOUR - now for hours in _HOURS)
+
+    def _differs_at(self, world: World, index: int, request: Key, soon: Course, times: Iterable[int]) -> bool:
+        key = self._layout.keys.of_process(world, self._layout.places[index][0])
+        expected = hash(soon.made)
+        if len(self._made) > _MOST_KNOWN:
+            self._made.clear()
+        for passed in times:
+            question = (index, request, key, world.objects, self._later(world, index, request, passed).issued_sum)
+            made = self._made.get(question)
+            if made is None:
+                made = self._made[question] = hash(self._course_at(world, index, request, passed).made)
+            if made != expected:
+                return True
+        return False
+
     def _course_at(self, world: World, index: int, request: Key, passed: int) -> Course:
-        return course(self._following, self._advanced(world, index, request, passed), index, request)
+        # Also while time is taken not to matter: this is how that is found out.
+        timeless, self._timeless = self._timeless, False
+        try:
+            return course(self._following, self._later(world, index, request, passed), index, request)
+        finally:
+            self._timeless = timeless
 
     def now(self, world: World, index: int, request: Key) -> str:
         """The time that a reconcile sees."""
@@ -178,8 +274,9 @@ class Timers:
         return self._advanced(world, index, request, 1) if self._ticks else world
 
     def _advanced(self, world: World, index: int, request: Key, seconds: int) -> World:
-        if self._timeless:
-            return world
+        return world if self._timeless else self._later(world, index, request, seconds)
+
+    def _later(self, world: World, index: int, request: Key, seconds: int) -> World:
         label = self._label(index, request)
         before = world.issued.get(label) or 0
         return world.with_issued(
@@ -189,6 +286,13 @@ class Timers:
 
     def _label(self, index: int, request: Key) -> str:
         return f"{CLOCK}{self._layout.programs[index].controller.name} {request}"
+
+
+def _out_of_time(world: World, index: int, request: Key) -> World:
+    """A state that nothing follows, because a clock would have to go on."""
+    instance = world.instances[index]
+    bugs = instance.bugs | {(request, OUT_OF_TIME, ENOUGH_BUGS)}
+    return world.with_instance(index, instance.changed(bugs=bugs))
 
 
 def with_timer(instance: Instance, timer: Timer) -> frozenset[Timer]:
