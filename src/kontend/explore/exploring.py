@@ -208,8 +208,8 @@ def _explored(
             names = " and ".join(apart.uids)
             verdict.stopped = f"{names} would do something else with other uids; choices that were explored: {explored}"
             verdict.notes.append(
-                "to decide this: choose by name, or by creationTimestamp and then name; or set chooses_by_uid = True in "
-                "the controller if one choice is as good as another"
+                "to decide this: choose by name, or by creationTimestamp and then name; or set chooses_by_uid = True "
+                "in the controller if one choice is as good as another"
             )
         else:
             names = " and ".join(apart.names)

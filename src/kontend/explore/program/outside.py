@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from traceback import walk_tb
 from types import FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
-from kontend.explore.program.event_loop import Interrupted, ReconcileLoop, Unsupported
+from kontend.explore.program.event_loop import Interrupted, Unsupported
 from kontend.explore.program.user_code import UserCode
 from kontend.runtime.source_location import SourceLocation
 
@@ -66,12 +66,25 @@ LONGEST_WAIT: Final = 30.0
 _BUSY: Final = 0.01
 
 
-class _Confined(NamedTuple):
-    """A reconcile that runs."""
+#: The way out for a reconcile.
+_AWAITS: Final = "only calls of its api, asyncio.sleep, wait_for, timeout, gather, create_task and TaskGroup can"
 
-    loop: ReconcileLoop
+
+class Refusing(Protocol):
+    """Holds the first refusal of some code, which may catch every exception."""
+
+    unsupported: Unsupported | None
+
+
+class _Confined(NamedTuple):
+    """Code of the user that runs: a reconcile, or a function that it is given."""
+
+    loop: Refusing
     code: UserCode
-    name: str
+    #: The subject of messages.
+    who: str
+    #: The way out.
+    remedy: str
     #: The innermost frame that does not belong to it.
     floor: FrameType
     #: The processor time of this process when it began.
@@ -84,11 +97,14 @@ class _Confined(NamedTuple):
             frame = frame.f_back
 
     def line(self, frame: FrameType | None) -> SourceLocation | None:
-        """The innermost line of the user's own code."""
-        for inner in self.frames(frame):
-            if self.code.has(inner.f_code.co_filename):
-                return SourceLocation(inner.f_code.co_filename, inner.f_lineno)
-        return None
+        """The innermost line of the user's own code; None if that is not what runs."""
+        line = None
+        while frame is not None and frame is not self.floor:
+            if line is None and self.code.has(frame.f_code.co_filename):
+                line = SourceLocation(frame.f_code.co_filename, frame.f_lineno)
+            frame = frame.f_back
+        # An interruption may come just before this is put away. What runs afterwards has other frames.
+        return line if frame is self.floor else None
 
     def refuse(self, message: str) -> None:
         """End the reconcile with an error."""
@@ -98,7 +114,7 @@ class _Confined(NamedTuple):
 
 
 class _Watched:
-    """The reconcile that runs in this process now; there is one at a time in each thread."""
+    """The code of the user that runs in this process now; there is one at a time in each thread."""
 
     def __init__(self) -> None:
         self.current = threading.local()
@@ -109,15 +125,15 @@ _watched: Final = _Watched()
 
 
 @contextmanager
-def confined(loop: ReconcileLoop, code: UserCode, name: str) -> Iterator[None]:
-    """Refuse what the code of a reconcile does to the outside until the end of the block."""
+def confined(loop: Refusing, code: UserCode, who: str, remedy: str = _AWAITS) -> Iterator[None]:
+    """Refuse what code of the user does to the outside until the end of the block; messages begin with ``who``."""
     if not _watched.is_installed:  # a hook can never be removed, so there is one for all runs
         _watched.is_installed = True
         sys.addaudithook(_audit)
     local = _watched.current
     before = getattr(local, "run", None)
     # Frames further out belong to the caller of the search, which may be a module that is being imported.
-    local.run = _Confined(loop, code, name, sys._getframe(2), time.process_time())
+    local.run = _Confined(loop, code, who, remedy, sys._getframe(2), time.process_time())
     timers = [] if before is not None else [timer for timer in _TIMERS if _is_free(timer.signal)]
     for timer in timers:
         signal.signal(timer.signal, timer.handler)
@@ -129,11 +145,14 @@ def confined(loop: ReconcileLoop, code: UserCode, name: str) -> Iterator[None]:
         if time.process_time() - local.run.begin < IMPATIENT:
             raise
         # Somebody who waits for a loop that never ends wants to know where it is.
-        frames = [frame for frame, _ in walk_tb(interrupt.__traceback__)]
-        line = local.run.line(frames[-1])
-        where = f"{line.short}: " if line is not None else ""
+        lines = [
+            SourceLocation(frame.f_code.co_filename, number)
+            for frame, number in walk_tb(interrupt.__traceback__)
+            if code.has(frame.f_code.co_filename)
+        ]
+        where = f"{lines[-1].short}: " if lines else ""
         what = "was interrupted while it computed without waiting for a call; does a loop in it never end?"
-        raise Interrupted(f"{where}{name}: the reconcile {what}") from None
+        raise Interrupted(f"{where}{who} {what}") from None
     finally:
         for timer in timers:
             signal.setitimer(timer.timer, 0)
@@ -151,10 +170,10 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     if line is None:  # ours, or a finalizer that happens to run now
         return
     what = f"opens {arguments[0]!r} for writing" if event == "open" else f"leads to {event}"
-    remedy = "only calls of its api, asyncio.sleep, wait_for, timeout, gather, create_task and TaskGroup can"
-    if event == _SLEEP:
+    remedy = run.remedy
+    if event == _SLEEP and remedy is _AWAITS:
         what, remedy = "calls time.sleep(), which blocks all others", "return Result(requeue_after=...) instead"
-    run.refuse(f"{line.short}: {run.name}: the reconcile {what}, which cannot be explored: {remedy}")
+    run.refuse(f"{line.short}: {run.who} {what}, which cannot be explored: {remedy}")
 
 
 def _is_refused(event: str, arguments: tuple[Any, ...]) -> bool:
@@ -190,7 +209,7 @@ def _stop_waiting(_: int, frame: FrameType | None) -> None:
 
 def _stop(run: _Confined, frame: FrameType | None, what: str) -> None:
     line = run.line(frame)
-    run.refuse(f"{f'{line.short}: ' if line is not None else ''}{run.name}: the reconcile {what}")
+    run.refuse(f"{f'{line.short}: ' if line is not None else ''}{run.who} {what}")
 
 
 class _Timer(NamedTuple):

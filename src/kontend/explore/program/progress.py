@@ -43,6 +43,8 @@ class Done:
     memory: bytes
     #: The seconds until then; 0 for as soon as possible.
     after: float = 0.0
+    #: The seconds for which it slept, if it asked for the time: it saw them pass.
+    slept: int = 0
 
 
 class Progress(NamedTuple):

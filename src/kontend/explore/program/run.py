@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from kontend.cluster.startup.seed import MisspelledKind
+from kontend.cluster.times import rfc3339, seconds
 from kontend.explore.program.driven import DrivenRun, Start
 from kontend.explore.program.durations import OtherDurations
 from kontend.explore.program.event_loop import ReconcileLoop, Unsupported, user_line
@@ -78,7 +79,8 @@ class _Backend:
 
     def now(self) -> str:
         self._run.asks_time = True
-        return self._run.start.now
+        slept = int(self._run.loop.time())
+        return rfc3339(seconds(self._run.start.now) + slept) if slept else self._run.start.now
 
     def uuid(self) -> str:
         return self._run.next_uuid()
@@ -162,7 +164,7 @@ class PythonRun(DrivenRun):
             if accepted or isinstance(error, BadName | BadController | MisspelledKind):
                 at = raised_at(error)
                 raise BadController(f"{'' if at is None else f'{at}: '}{error}{accepted and f'; {accepted}'}")
-            done = Done(True, _failure(error), read_memory(self._controller))
+            done = Done(True, _failure(error), read_memory(self._controller), slept=self._slept())
             return Progress((), done, self.uuids, (), self.asks_time)
         value = self._task.result()
         if value is not None and not isinstance(value, Result):
@@ -175,7 +177,7 @@ class PythonRun(DrivenRun):
         result = value or Result()
         again = result.requeue or result.requeue_after is not None
         after = 0.0 if result.requeue else result.requeue_after or 0.0
-        done = Done(again, None, read_memory(self._controller), after)
+        done = Done(again, None, read_memory(self._controller), after, self._slept())
         return Progress((), done, self.uuids, (), self.asks_time)
 
     def close(self) -> None:
@@ -192,12 +194,15 @@ class PythonRun(DrivenRun):
     def _drain(self) -> None:
         try:
             other = nullcontext() if self._durations is None else self._durations.in_place(self._asked)
-            with confined(self.loop, self._code, self._controller.name), other:
+            with confined(self.loop, self._code, f"{self._controller.name}: the reconcile"), other:
                 self.loop.drain(waiting=self._is_waiting)
         except SystemExit as error:
             line = raised_at(error)
             where = f"{line.short}: " if line is not None else ""
             raise Unsupported(f"{where}{self._controller.name}: the reconcile raised SystemExit") from None
+
+    def _slept(self) -> int:
+        return int(self.loop.time()) if self.asks_time else 0
 
     def _is_waiting(self) -> bool:
         self.pending = [pending for pending in self.pending if not pending.future.done()]

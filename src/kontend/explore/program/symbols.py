@@ -196,7 +196,7 @@ def mirrored_progress(progress: Progress) -> Progress:
         failure = done.failure
         if failure is not None:
             failure = replace(failure, message=_mirrored_text(failure.message))
-        done = Done(done.again, failure, _mirrored_json(done.memory), done.after)
+        done = replace(done, failure=failure, memory=_mirrored_json(done.memory))
     return progress._replace(calls=tuple(map(_mirrored_call, progress.calls)), done=done)
 
 

@@ -22,6 +22,7 @@ from kontend.explore.program.foreign import ForeignController
 from kontend.explore.program.identities import VERSIONS
 from kontend.explore.program.masking import masked, relative_response
 from kontend.explore.program.memory import read_memory
+from kontend.explore.program.polling import MOST_READS, is_polling
 from kontend.explore.program.progress import Done, Progress, difference
 from kontend.explore.program.run import PythonRun
 from kontend.explore.program.suspended import SuspendedRuns, Twins
@@ -167,6 +168,12 @@ class Program:
     def _grow(self, parent: Node | None, at: int, key: Any, response: bytes, start: Start) -> Node:
         self.runs += 1
         exchanges = _exchanges_to(parent, at, response)
+        if parent is not None and is_polling(exchanges):
+            raise Unsupported(
+                f"{parent.lines[at].short}: {self.controller.name}: the reconcile reads the same again and again; "
+                f"{MOST_READS} responses in a row were no others. It waits for a change; look once, and ask to run "
+                "again later: return Result(requeue_after=...)"
+            )
         progress = self._resumed(parent, at, response, start, exchanges) if self._suspended.is_possible else None
         if progress is None:
             progress = self._determinism.checked(

@@ -22,10 +22,10 @@ _INSTALLED: Final = {"site-packages", "dist-packages"}
 
 
 class UserCode:
-    """The user's own code, for one controller."""
+    """The user's own code, for one controller, or for functions beside it."""
 
-    def __init__(self, controller: Controller) -> None:
-        self._own = _package_of(controller)
+    def __init__(self, controller: Controller | None = None) -> None:
+        self._own = _package_of(controller) if controller is not None else ""
         self._known: dict[str, bool] = {}
 
     def has(self, file: str) -> bool:

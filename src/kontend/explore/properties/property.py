@@ -9,6 +9,9 @@ from typing import Any, Literal
 
 from kontend.cluster.cluster import Cluster
 from kontend.explore.problems import BadScenario
+from kontend.explore.program.event_loop import Unsupported
+from kontend.explore.program.pure_functions import PureFunction
+from kontend.explore.program.user_code import UserCode
 from kontend.runtime.source_location import SourceLocation, caller, raised_at
 
 #: A question about a cluster, or (two arguments) about one write: the cluster before it and after it.
@@ -33,6 +36,11 @@ class Property:
     mistake: Callable[[Cluster], str] | None = field(default=None, kw_only=True, compare=False, repr=False)
     #: Reports whether the question has an answer; None where it always has one.
     has_answer: Question | None = field(default=None, kw_only=True, compare=False, repr=False)
+    #: Holds the question to what it is given.
+    pure: PureFunction = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pure", PureFunction(f"the property {self}", UserCode(), is_repeated=False))
 
     def __str__(self) -> str:
         return f"{self.mode}({self.name})"
@@ -49,7 +57,9 @@ class Property:
     def ask(self, *clusters: Cluster, when: str = "during the search") -> bool:
         """The answer to its question. A question that raises is a mistake in the scenario, not a violation."""
         try:
-            return bool(self.question(*clusters))
+            return self.pure.answer(lambda: bool(self.question(*clusters)))
+        except Unsupported as error:
+            raise BadScenario(str(error)) from None
         except Exception as error:
             raise BadScenario(
                 f"{self} raised {type(error).__name__}: {error} ({when}); "

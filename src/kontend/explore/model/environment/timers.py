@@ -11,11 +11,11 @@ few times, and then as long as the reconcile would do something else at a later 
 every minute would make the space infinite, and one that gives up after an hour would never do so if the clock stopped
 before. The later times are each twice as far away as the one before, and one is years away. A clock that is still
 needed after :data:`MOST_PERIODS` periods stops the search of what follows. A timer that fires early advances the clock
-only the first time, so that time is left for those that fire later. A retry takes no time, unless the reconcile would come to
-nothing once more, and not at a later time: one that raises until a deadline has passed does not fail forever. The delays
-double then, as those of the runtime do. Where
-stamps of the time keep a run from settling (:mod:`kontend.explore.stamps`), it also advances by a second when a
-reconcile that has asked for the time writes something; elsewhere that would only keep states apart.
+only the first time, so that time is left for those that fire later. A retry takes no time, unless the reconcile would
+come to nothing once more, and not at a later time: one that raises until a deadline has passed does not fail forever.
+The delays double then, as those of the runtime do. Where stamps of the time keep a run from settling
+(:mod:`kontend.explore.stamps`), it also advances by a second when a reconcile that has asked for the time writes
+something; elsewhere that would only keep states apart.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ MOST_PERIODS: Final = 200
 #: The periods after which a reconcile is compared with itself; and the seconds, more than any deadline has.
 _LATER: Final = tuple(2**power for power in range(1, 11))
 _AT_LAST: Final = 10 * 365 * 86_400
-#: The same for code that may act in a window of time, as during a night: each of the next periods, each hour of the next
-#: week, and the days and months after that.
+#: The same for code that may act in a window of time, as during a night: each of the next periods, each hour of the
+#: next week, and the days and months after that.
 _NEXT: Final = tuple(range(1, 41))
 _HOUR: Final = 3_600
 _WEEK: Final = 7 * 24
@@ -147,6 +147,12 @@ class Timers:
         if passed < MOST_PERIODS * _LONGEST_DELAY:
             return self._advanced(world, index, request, seconds)
         return _out_of_time(world, index, request)
+
+    def slept(self, world: World, index: int, request: Key, seconds: int) -> World:
+        """The state after a reconcile has ended that saw the time pass while it slept. It advances as with a timer."""
+        self._layout.noticed.timer_has_fired = True
+        passed = world.issued.get(self._label(index, request)) or 0
+        return self._advanced(world, index, request, seconds) if passed < _FEWEST_PERIODS * seconds else world
 
     def may_end(self, world: World) -> bool:
         """Some reconcile that has something to do would do something else in the end, years later."""

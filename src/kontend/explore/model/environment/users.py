@@ -11,6 +11,8 @@ from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Step
 from kontend.explore.model.views.delivery import Delivery
 from kontend.explore.problems import BadScenario
+from kontend.explore.program.pure_functions import PureFunction
+from kontend.explore.program.user_code import UserCode
 
 
 class Users:
@@ -23,6 +25,7 @@ class Users:
         self._delivery = delivery
         self._users = layout.users
         self._answers: dict[tuple[int, int], bool] = {}
+        self._conditions: dict[int, PureFunction] = {}
         #: For each user, the position of its first action among those of all.
         self._first = [sum(len(user.actions) for user in layout.users[:at]) for at in range(len(layout.users))]
         self.all_actions = [action for user in layout.users for action in user.actions]
@@ -99,10 +102,12 @@ class Users:
         question = (id(action), world.objects)
         answer = self._answers.get(question)
         if answer is None:
+            what = f"the condition of {action.text!r}"
+            condition = self._conditions.setdefault(id(action), PureFunction(what, UserCode()))
             try:
-                answer = bool(when(Cluster(state=world.state)))
+                answer = condition.answer(lambda: bool(when(Cluster(state=world.state))))
             except Exception as error:
-                message = f"the condition of {action.text!r} raised {type(error).__name__}: {error}"
+                message = f"{what} raised {type(error).__name__}: {error}"
                 raise BadScenario(f"{message}; it must handle every cluster", action.line) from error
             self._answers[question] = answer
         return answer

@@ -15,6 +15,7 @@ from kontend.explore.model.state.process import NOT_STARTED, InFlight, Process
 from kontend.explore.model.state.world import World
 from kontend.explore.model.views.cached_reads import CachedRead, CachedReader
 from kontend.explore.model.views.delivery import Delivery
+from kontend.explore.program.pure_functions import guarded_indexes
 from kontend.runtime.client.call import Call
 
 
@@ -24,6 +25,8 @@ class Reads:
     def __init__(self, layout: Layout, delivery: Delivery) -> None:
         self._layout = layout
         self._delivery = delivery
+        programs = {program.number: program for program in layout.programs}
+        self._indexes = {number: guarded_indexes(program.controller) for number, program in programs.items()}
 
     def is_local(self, process: Process, index: int, call: Call) -> bool:
         """The view that answers a call was started before."""
@@ -81,6 +84,6 @@ class Reads:
             views = list(process.views) + [NOT_STARTED] * (at + 1 - len(process.views))
             views[at] = world.state.resource_version
             world = world.with_process(layout.places[index][0], process.changed(views=tuple(views)))
-        indexes = layout.programs[index].controller.indexes.get(call.kind, {})
+        indexes = self._indexes[layout.programs[index].number].get(call.kind, {})
         reader = CachedReader(world, index, at, resource, indexes, exact=layout.is_exact)
         return reader.read(in_flight, call), world

@@ -12,9 +12,12 @@ from kontend.explore.model.state.process import NOT_STARTED
 from kontend.explore.model.state.world import World
 from kontend.explore.model.views.cached_reads import viewed
 from kontend.explore.problems import BadScenario
+from kontend.explore.program.foreign import ForeignController
+from kontend.explore.program.pure_functions import PureFunction, guarded_indexes
+from kontend.explore.program.user_code import UserCode
 from kontend.kube.meta.names import Key
 from kontend.runtime.cache.views import Cache
-from kontend.runtime.controller import Controller, requests_for
+from kontend.runtime.controller import Controller, Request, requests_for
 from kontend.runtime.predicates import Event
 from kontend.runtime.source_location import raised_at
 
@@ -41,6 +44,11 @@ def has_mappers(controller: Controller) -> bool:
     return any(controller.watches.get(kind) is not None for kind in controller.kinds)
 
 
+def has_functions(controller: Controller) -> bool:
+    """A controller has functions of the user in this process that decide what an event enqueues."""
+    return not isinstance(controller, ForeignController) and bool(controller.predicates or controller.watches)
+
+
 class Triggers:
     """The predicates and mapping functions of one controller. Each is called once for the same event."""
 
@@ -60,6 +68,9 @@ class Triggers:
         #: Only a mapping function can look at other objects than the one that changed.
         self.is_mapped = has_mappers(controller)
         self._known: dict[tuple[object, ...], frozenset[Key] | None] = {}
+        who = f"{controller.name}: a predicate or a mapping function"
+        self._functions = PureFunction(who, UserCode(controller)) if has_functions(controller) else None
+        self._indexes = guarded_indexes(controller)
         #: Some mapping function has looked at the cache.
         self.has_looked = False
 
@@ -120,7 +131,7 @@ class Triggers:
     def _called(self, world: World, event: Event, cache: Cache) -> frozenset[Key]:
         namespaced = self._resource(world.state, self.controller.kind).namespaced
         try:
-            requests = requests_for(self.controller, event, cache, namespaced=namespaced)
+            requests = self._asked(lambda: requests_for(self.controller, event, cache, namespaced=namespaced))
         except Exception as error:
             raise BadScenario(
                 f"{self.controller.name}: a predicate or a mapping function raised {type(error).__name__}: {error} for "
@@ -129,16 +140,18 @@ class Triggers:
             ) from error
         return frozenset(Key(*request) for request in requests)
 
+    def _asked(self, call: Callable[[], list[Request]]) -> list[Request]:
+        return call() if self._functions is None else self._functions.answer(call)
+
     def _cache(self, world: World, index: int) -> Cache:
         """The views of an instance, for mapping functions."""
         cache = Cache(monotonic=False)
-        indexes = self.controller.indexes
         for at, kind in enumerate(self._kinds):
             if world.process(index).view(at) == NOT_STARTED:
                 continue
             resource = self._resource(world.state, kind)
             view = cache.view(kind, plural=resource.plural)
-            for name, indexer in indexes.get(kind, {}).items():
+            for name, indexer in self._indexes.get(kind, {}).items():
                 view.add_index(name, indexer)
             objects = viewed(world, index, at, resource.key)
             view.replace([read_back(resource, version) for version in objects.values()], world.process(index).view(at))
