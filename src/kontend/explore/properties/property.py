@@ -37,10 +37,10 @@ class Property:
     #: Reports whether the question has an answer; None where it always has one.
     has_answer: Question | None = field(default=None, kw_only=True, compare=False, repr=False)
     #: Holds the question to what it is given.
-    pure: PureFunction = field(init=False, compare=False, repr=False)
+    _pure: PureFunction = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pure", PureFunction(f"the property {self}", UserCode(), is_repeated=False))
+        object.__setattr__(self, "_pure", PureFunction(f"the property {self}", UserCode(), is_repeated=False))
 
     def __str__(self) -> str:
         return f"{self.mode}({self.name})"
@@ -57,7 +57,7 @@ class Property:
     def ask(self, *clusters: Cluster, when: str = "during the search") -> bool:
         """The answer to its question. A question that raises is a mistake in the scenario, not a violation."""
         try:
-            return self.pure.answer(lambda: bool(self.question(*clusters)))
+            return self._pure.answer(lambda: bool(self.question(*clusters)))
         except Unsupported as error:
             raise BadScenario(str(error)) from None
         except Exception as error:
