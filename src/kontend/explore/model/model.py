@@ -23,7 +23,7 @@ from kontend.explore.model.mechanics import Mechanics, Variant
 from kontend.explore.model.part import Part
 from kontend.explore.model.state.budget import Budget
 from kontend.explore.model.state.canonical import masked_digest
-from kontend.explore.model.state.ignored import Ignored
+from kontend.explore.model.state.ignored import NOTHING, Ignored
 from kontend.explore.model.state.key import sum_of
 from kontend.explore.model.state.process import ENOUGH_BUGS
 from kontend.explore.model.state.world import World
@@ -61,11 +61,11 @@ class Model:
 
     def restricted(self, part: Part) -> Model:
         """The model of a part: nothing happens but the requests and actions that belong to it."""
-        scenario = self.scenario
-        if scenario.properties:
+        model = Model(replace(self.scenario, properties=()), like=self, variant=replace(self._variant, part=part))
+        if self.scenario.properties:
             # They are asked of the final states of the whole, where they may see what comparisons leave out.
-            scenario = replace(scenario, properties=(), ignore=())
-        return Model(scenario, like=self, variant=replace(self._variant, part=part))
+            model.ignored = NOTHING
+        return model
 
     def with_uuids_by_instance(self) -> Model:
         """The same model for instances that are followed one by one: each generates uuids of its own."""
