@@ -253,3 +253,22 @@ def test_the_search_leaves_no_process_behind() -> None:
     before = children()
     check(scenario(always_known))
     assert children() <= before  # one of the others may have ended meanwhile
+
+
+@pytest.mark.parametrize("every", [7, 30])
+def test_a_counter_that_matters_once_in_many_runs_is_an_error(every: int) -> None:
+    numbers = itertools.count()
+
+    class Counts(Controller):
+        kind = WIDGET
+
+        async def reconcile(self, request: Request, api: Api) -> None:
+            """Make a config map now and then."""
+            await api.get(self.kind, request)
+            if next(numbers) % every == every - 1:
+                with suppress(AlreadyExists):
+                    await api.create(UNSEEN)
+
+    only = Scenario([Counts()], crds=[permissive_crd(WIDGET)], objects=[WIDGET_OBJECT], bounds=Bounds(lag=0, faults=0))
+    with pytest.raises(Nondeterminism, match="nondeterministic"):
+        check(only)

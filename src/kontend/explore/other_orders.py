@@ -6,9 +6,10 @@ default argument, an attribute of a function, a generator, a variable of a libra
 is forked before the search makes its first run. Before a verdict says that something holds, all runs are made again
 there, in the reversed and in a shuffled order; one that makes other requests than before is an error.
 
-The reversed order has all runs: of any two, the other one comes first. The shuffled order has as many as keep both
-below a fifth of the time of the search. They are counted by their exchanges: a limit of time would not give the same
-verdict again. An exchange takes 0.1 to 0.16 ms here, and a state of the search 1.5 to 2 ms.
+The reversed order has all runs: of any two, the other one comes first. Where there are few, they are made several
+times: a counter that nobody declared may make a difference at every tenth run only. The shuffled order has as many as
+keep both below a fifth of the time of the search. They are counted by their exchanges: a limit of time would not give
+the same verdict again. An exchange takes 0.1 to 0.16 ms here, and a state of the search 1.5 to 2 ms.
 
 Rejected: other orders in the process of the search. State that only grows is complete by then, and every order agrees.
 Rejected, too: importing the scenario afresh, because ``check`` is called with objects, not with a file.
@@ -43,6 +44,9 @@ _EXCHANGES: Final = 2
 _STANDARD: Final = 2
 #: The number of runs that are shuffled at least.
 _FEWEST: Final = 10
+#: Where there are few runs, so many are made in the reversed order in all, or so many exchanges.
+_FEWEST_IN_ALL: Final = 40
+_MOST_EXCHANGES: Final = 150
 
 
 class _Repeated(NamedTuple):
@@ -80,7 +84,7 @@ class FreshProcess:
         if not self._pid:
             return
         runs = list(_all_runs(programs))
-        if len(runs) < 2:  # there is only one order
+        if not runs:
             return
         with open(self._runs, "wb", closefd=False) as stream:
             pickle.dump((runs, states * _EXCHANGES), stream, pickle.HIGHEST_PROTOCOL)
@@ -123,7 +127,7 @@ def _serve(scenario: Scenario, runs: int, answer: int) -> NoReturn:
         # What user code prints was printed by the search.
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
         programs = {program.number: program for program in Model(scenario).programs}
-        difference = _in_a_copy(programs, recorded[::-1])
+        difference = _in_a_copy(programs, _often(recorded[::-1]))
         if not difference:
             difference = _first_difference(programs, _shuffled(recorded, exchanges))
         with open(answer, "wb", closefd=False) as stream:
@@ -142,6 +146,13 @@ def _shuffled(runs: Sequence[_Repeated], exchanges: int) -> list[_Repeated]:
             break
         chosen.append(repeated)
     return chosen
+
+
+def _often(runs: Sequence[_Repeated]) -> list[_Repeated]:
+    """The runs, again and again where they are few: what is kept may show after some of them only."""
+    exchanges = max(1, sum(len(run.exchanges) for _, run in runs))
+    rounds = max(1, min(_FEWEST_IN_ALL // len(runs), _MOST_EXCHANGES // exchanges))
+    return [*runs] * rounds
 
 
 def _reopen_files() -> None:
