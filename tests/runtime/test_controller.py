@@ -121,7 +121,7 @@ def test_a_controller_that_cannot_run_is_refused_with_the_reason(controller: Any
     assert words in str(refused.value)
 
 
-@pytest.mark.parametrize("after", [-1, True, "1"])
+@pytest.mark.parametrize("after", [-1, True, "1", float("inf"), float("nan")])
 def test_a_result_refuses_what_is_no_time(after: Any) -> None:
     with pytest.raises(BadController, match="expected seconds"):
         Result(requeue_after=after)

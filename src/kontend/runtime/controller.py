@@ -8,6 +8,7 @@ it ``owns`` the controlling owner, for a kind it ``watches`` the requests that i
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -59,8 +60,13 @@ class Result:
             raise BadController(
                 f"requeue: expected True or False, found {self.requeue!r}; for seconds write Result(requeue_after=...)"
             )
-        if after is not None and (isinstance(after, bool) or not isinstance(after, (int, float)) or after < 0):
+        # A number that is not finite would be a time at which nothing happens.
+        if after is not None and not (_is_number(after) and 0 <= after < math.inf):
             raise BadController(f"requeue_after: expected seconds, not negative, found {after!r}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 class Controller:

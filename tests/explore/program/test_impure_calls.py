@@ -9,6 +9,7 @@ import os
 import random
 import re
 import secrets
+import socket
 import sys
 import threading
 import time
@@ -24,6 +25,8 @@ from explore.program.writers import Writes, explored, nondeterminism
 
 HERE = Path(__file__).name
 LOG = logging.getLogger(__name__)
+#: A connection from before the search, as a client has that a module makes.
+OPEN = socket.socketpair()
 
 
 @dataclasses.dataclass
@@ -54,6 +57,7 @@ class Plan:
         (lambda: Plan().id, "uuid.uuid4(); use api.uuid()"),
         (lambda: os.getpid(), "os.getpid(); it differs from one process to the next"),
         (lambda: threading.get_ident(), "threading.get_ident(); it differs from one process to the next"),
+        (lambda: OPEN[0].send(b"x"), "socket.send(); what is not in the cluster cannot be explored"),
         (lambda: hash("red") % 7, "hash(); the hash of a text differs from one process to the next; use hashlib"),
     ],
 )

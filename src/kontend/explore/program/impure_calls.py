@@ -8,6 +8,7 @@ only when two runs differ. So are the clocks and random numbers of libraries: a 
 
 from __future__ import annotations
 
+import _socket
 import _thread
 import ast
 import datetime
@@ -35,6 +36,7 @@ _PROCESS: Final = "it differs from one process to the next"
 _HASH: Final = "the hash of a text differs from one process to the next; use hashlib"
 _SLEEP: Final = "it blocks all other reconciles; return Result(requeue_after=...) instead"
 _THREAD: Final = "threads cannot be explored; use asyncio.gather or a TaskGroup"
+_SOCKET: Final = "what is not in the cluster cannot be explored"
 #: Calls that a message names.
 _MOST: Final = 3
 
@@ -87,6 +89,8 @@ _TIME_ARGUMENT: Final[dict[Callable[..., Any], int]] = {
     time.strftime: 2,
 }
 _UUIDS: Final = {"uuid1", "uuid4", "uuid6", "uuid7"}
+#: Methods of a socket that leave the process or bring something in; opening one and looking at it do not.
+_TRAFFIC: Final = ("accept", "connect", "recv", "send")
 _MODULE_GENERATOR: Final = random.random.__self__  # type: ignore[attr-defined]
 #: Modules that are written in Python, by their files.
 _FILES: Final = {module.__file__: module.__name__ for module in (random, secrets, uuid)}
@@ -175,8 +179,10 @@ def _described(calls: list[_ImpureCall]) -> list[str]:
 def _built_in(function: Any, frame: FrameType) -> _Source | None:
     source = _BUILT_IN.get(function)
     if source is None:
-        generator = getattr(function, "__self__", None)
-        return _of_generator(generator, function.__name__) if isinstance(generator, random.Random) else None
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, _socket.socket) and function.__name__.startswith(_TRAFFIC):
+            return _Source(f"socket.{function.__name__}()", _SOCKET, anywhere=True)
+        return _of_generator(owner, function.__name__) if isinstance(owner, random.Random) else None
     if function in _TIME_ARGUMENT:
         given = _arguments(frame)
         if given is not None:
