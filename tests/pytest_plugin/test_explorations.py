@@ -101,6 +101,17 @@ def test_a_test_passes_where_everything_holds(pytester: pytest.Pytester, test: s
     assert not (pytester.path / ".kontend").exists()
 
 
+def test_a_failure_shows_a_verified_fix_unless_that_is_switched_off(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kontend.pytest_plugin.checks._FIX_SECONDS", 120.0)
+    write(pytester, "def test_race(): check(scenario)")
+    run(pytester).stdout.fnmatch_lines(
+        ["*+ await api.patch(found, merge_from(base, lock=True))", "*verified: holds in all * states*"]
+    )
+    run(pytester, "--kontend-no-fix").stdout.no_fnmatch_line("*verified: holds*")
+
+
 def test_a_verdict_can_be_expected_to_be_violated(pytester: pytest.Pytester) -> None:
     """A test of a known bug passes, and keeps nothing."""
     write(pytester, "def test_bug():\n    assert check(scenario).violations\n")

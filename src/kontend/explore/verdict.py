@@ -145,6 +145,10 @@ class Verdict:
             self._documents = [self.explain(violation) for violation in self.violations]
         return self._documents
 
+    def amend(self, change: Callable[[Document], Document]) -> None:
+        """Change the explanations, before they are shown or saved."""
+        self._documents = [change(document) for document in self.documents]
+
     def explanation(self, *, verbose: bool = False, width: int = WIDTH) -> str:
         """The violations with their causes and traces, those with the same cause as one.
 

@@ -54,6 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--kontend-search", choices=("breadth", "depth", "random", "pct"), help="search strategy")
     add("--kontend-verbose", action="store_true", help="show every step and every field of a counterexample")
     add("--kontend-dir", default=".kontend", metavar="DIR", help="directory of kept failures (default: .kontend)")
+    add("--kontend-no-fix", action="store_true", help="look for no verified fix of what is violated")
     add("--kontend-no-replay", action="store_true", help="search without following kept failures first")
 
 

@@ -5,29 +5,35 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
 import pytest
 
+from kontend.explore.chosen_bounds import ChosenBounds
+from kontend.explore.explain.explanation import origin_of
 from kontend.explore.exploring import SearchOptions, check
-from kontend.explore.scenario import Scenario
+from kontend.explore.scenario import Bounds, Scenario
 from kontend.explore.verdict import Verdict
 from kontend.pytest_plugin.bare_calls import is_bare
 from kontend.pytest_plugin.kept import archives_in, directory_of, keep, replayed
 from kontend.pytest_plugin.settings import settings_of
+from kontend.repair.showing import show_fixes
 from kontend.report.saving import page_beside
 
 #: Characters of the repr of a verdict that the message of a failed assert has: pytest cuts long ones in the middle.
 _RECOGNIZED: Final = 80
+#: Seconds of a failed test that a verified fix may take.
+_FIX_SECONDS: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Check:
     """One call of ``check``, and the directory of its failures."""
 
+    scenario: Scenario
     verdict: Verdict
     directory: Path
 
@@ -62,7 +68,7 @@ class Checks:
         if verdict is None:
             verdict = search(scenario, options)
         verdict.notes += remarks
-        made = _Check(verdict, directory)
+        made = _Check(scenario, verdict, directory)
         self._checks.append(made)
         if not verdict.ok and (self._marked or _is_dropped()):
             self._fail(made)
@@ -96,6 +102,8 @@ class Checks:
 
     def _fail(self, made: _Check, at: str = "") -> NoReturn:
         verbose = self._item.config.getoption("kontend_verbose")
+        if not self._item.config.getoption("kontend_no_fix"):
+            _show_fixes(made)
         lines = [made.verdict.text(verbose=verbose)]
         try:
             archives = keep(made.directory, made.verdict)
@@ -149,6 +157,16 @@ def _place(error: AssertionError, item: pytest.Item) -> str:
         traceback = traceback.tb_next
     name = item.nodeid.partition("::")[0]
     return f"{name}:{line}" if line else name
+
+
+def _show_fixes(made: _Check) -> None:
+    """Add verified fixes to the explanations, where the scenario has a name in a file and a search is short."""
+    origin = origin_of(made.scenario)
+    if origin.file is None or not origin.scenario or made.verdict.not_reproduced:
+        return
+    bounds = made.scenario.bounds
+    exact = {field.name: getattr(bounds, field.name) for field in fields(Bounds) if field.name != "line"}
+    show_fixes(made.verdict, origin.file, origin.scenario, bounds=ChosenBounds(exact), seconds=_FIX_SECONDS)
 
 
 def _is_dropped() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -17,6 +18,7 @@ from kontend.explanation.python.changes import changes_of
 from kontend.explanation.python.source import Source
 from kontend.explanation.remedies import Remedy
 from kontend.repair.trial import Violated, is_go
+from kontend.report.document import Hunk
 from kontend.runtime.user_sources import UserSource
 
 #: Single changes that are combined in pairs.
@@ -81,6 +83,16 @@ class Candidate:
     def lines(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The lines before and after."""
         return changed_lines(self.source.text.encode(), self.edits)
+
+    @property
+    def hunks(self) -> tuple[Hunk, ...]:
+        """The lines that change, group by group."""
+        before, after = self.source.text.splitlines(), self.text.splitlines()
+        return tuple(
+            Hunk(start + 1, tuple(before[start:end]), tuple(after[new_start:new_end]))
+            for tag, start, end, new_start, new_end in SequenceMatcher(None, before, after, False).get_opcodes()
+            if tag != "equal"
+        )
 
     @property
     def line(self) -> int:

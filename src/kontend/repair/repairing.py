@@ -24,8 +24,6 @@ from kontend.runtime.user_sources import UserSource
 
 #: Verified fixes after which the search for more ends.
 _ENOUGH: Final = 2
-#: Seconds for the exploration of the file as it is; its scenarios have limits of their own.
-_FIRST: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +38,8 @@ class Options:
     scenario: str = ""
     #: Bounds in place of those of the scenarios.
     bounds: ChosenBounds = field(default_factory=ChosenBounds)
+    #: For the exploration of the file as it is; its scenarios have limits of their own.
+    first: float = 3600.0
     progress: Callable[[str], None] = lambda _: None
 
 
@@ -106,7 +106,7 @@ def repaired(file: Path, inputs: Inputs, options: Options) -> Repairs:
     """Look for verified fixes of all violations of a file, or of a Go package. Raises :class:`BadScenario`."""
     order = Order(str(file), inputs, options.bounds, explained=True, names=_asked_for(file, options))
     options.progress("exploring")
-    first = tried(order, _FIRST)
+    first = tried(order, options.first)
     if first.error:
         raise BadScenario(first.error)
     root = project_root(file)

@@ -37,7 +37,7 @@ def text_of(repairs: Repairs, *, verbose: bool = False) -> Iterator[str]:
 def _repair(repairs: Repairs, repair: Repair, *, verbose: bool) -> Iterator[str]:
     many, title = len(repair.verified), f'"{repair.violated.property}" of {repair.scenario}'
     for number, verified in enumerate(repair.verified, 1):
-        yield f"fix {number} of {many} for {title} ({_proof(verified)})"
+        yield f"fix {number} of {many} for {title} ({proof(verified)})"
         yield from diff(verified.candidate, repairs.root)
     if not many:
         tried = len(repair.rejected)
@@ -53,7 +53,7 @@ def _repair(repairs: Repairs, repair: Repair, *, verbose: bool) -> Iterator[str]
         yield f"  and {len(repair.rejected) - len(shown)} more that failed (--verbose lists them)"
 
 
-def _proof(verified: Verified) -> str:
+def proof(verified: Verified) -> str:
     """Return the statement of what was explored."""
     others = ""
     repaired = len(verified.repaired_elsewhere)
@@ -74,7 +74,7 @@ def _proof(verified: Verified) -> str:
 
 def _title(candidate: Candidate, root: Path) -> str:
     """Return a candidate in a few words."""
-    name = _relative(candidate, root)
+    name = relative(candidate, root)
     return f"{' and '.join(remedy.value for remedy in candidate.remedies)} at {name}:{candidate.line}"
 
 
@@ -83,22 +83,21 @@ def _cut(text: str) -> str:
     return one if len(one) <= _WIDEST else f"{one[: _WIDEST - 1]}…"
 
 
-def _relative(candidate: Candidate, root: Path) -> str:
+def relative(candidate: Candidate, root: Path) -> str:
+    """Return the path of the changed file below the root of the project."""
     return Path(candidate.source.file).relative_to(root).as_posix()
 
 
 def diff(candidate: Candidate, root: Path) -> Iterator[str]:
     """Yield the lines that change, without context, below the place of each group."""
-    before, after = candidate.source.text.splitlines(), candidate.text.splitlines()
-    for tag, start, end, new_start, new_end in difflib.SequenceMatcher(None, before, after, False).get_opcodes():
-        if tag != "equal":
-            yield f"--- {_relative(candidate, root)}:{start + 1}"
-            yield from (f"-{line}" for line in before[start:end])
-            yield from (f"+{line}" for line in after[new_start:new_end])
+    for hunk in candidate.hunks:
+        yield f"--- {relative(candidate, root)}:{hunk.line}"
+        yield from (f"-{line}" for line in hunk.before)
+        yield from (f"+{line}" for line in hunk.after)
 
 
 def _unified(candidate: Candidate, root: Path, context: int) -> list[str]:
-    name = _relative(candidate, root)
+    name = relative(candidate, root)
     before, after = candidate.source.text.splitlines(), candidate.text.splitlines()
     return list(difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", n=context, lineterm=""))
 
@@ -146,7 +145,7 @@ def _rejected(rejected: Rejected, root: Path) -> dict[str, Any]:
 def _candidate(candidate: Candidate, root: Path) -> dict[str, Any]:
     before, after = candidate.lines
     return {
-        "file": _relative(candidate, root),
+        "file": relative(candidate, root),
         "line": candidate.line,
         "remedies": [remedy.value for remedy in candidate.remedies],
         "before": list(before),

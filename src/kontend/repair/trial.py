@@ -33,7 +33,7 @@ from kontend.repair.effects import Effects, effects_of
 from kontend.report.document import Document
 from kontend.runtime.controller import BadController
 from kontend.runtime.user_file import BadFile
-from kontend.runtime.user_sources import UserCode, UserSource, loaded_sources
+from kontend.runtime.user_sources import UserCode, UserSource, forget_users, loaded_sources
 
 _ERRORS: Final = (BadScenario, BadController, BadFile, Nondeterminism, ApiError)
 #: Built-in properties of ends.
@@ -124,6 +124,7 @@ def _carried_out(order: Order, report: Callable[[object], None]) -> Result:
 
 
 def _result(order: Order) -> Result:
+    forget_users()  # a process that was forked has them, and they may import what has changed
     try:
         build_instead({source.file: source.text for source in order.changed if is_go(source)})
         UserCode([source for source in order.changed if not is_go(source)], sys.path).install()

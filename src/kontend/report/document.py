@@ -86,10 +86,39 @@ class Fix:
         >>> Fix("lock it", before=("    patch(base)",), after=("    patch(base, lock=True)",)).diff
         ('- patch(base)', '+ patch(base, lock=True)')
         """
-        lines = [line for line in (*self.before, *self.after) if line.strip()]
-        indent = min((len(line) - len(line.lstrip()) for line in lines), default=0)
-        removed = (f"- {line[indent:]}".rstrip() for line in self.before)
-        return (*removed, *(f"+ {line[indent:]}".rstrip() for line in self.after))
+        return _marked(self.before, self.after)
+
+
+def _marked(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
+    """Return lines with − and + before them, as far to the left as they go together."""
+    indent = min((len(line) - len(line.lstrip()) for line in (*before, *after) if line.strip()), default=0)
+    removed = (f"- {line[indent:]}".rstrip() for line in before)
+    return (*removed, *(f"+ {line[indent:]}".rstrip() for line in after))
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines of a file that a change takes away, and those that it puts in their place."""
+
+    line: int
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+    @property
+    def diff(self) -> tuple[str, ...]:
+        """The lines with − and + before them, as far to the left as they go together."""
+        return _marked(self.before, self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedFix:
+    """A change of one file that was explored with the same bounds, and repairs the violation."""
+
+    #: Relative to the project's root, as in :class:`Line`.
+    file: str
+    #: The extent of the proof, such as "verified: holds in all 37 states, same bounds".
+    proof: str
+    hunks: tuple[Hunk, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +152,14 @@ class Explanation:
     count: int = 1
     #: The reason why the trace is as short as it is: shortest, shrunk or given.
     how: str = ""
+    verified: VerifiedFix | None = None
+
+    @property
+    def is_fix_verified(self) -> bool:
+        """The verified change is the one that the fix proposes."""
+        if self.fix is None or self.verified is None:
+            return False
+        return self.fix.diff == tuple(line for hunk in self.verified.hunks for line in hunk.diff)
 
 
 @dataclass(frozen=True, slots=True)

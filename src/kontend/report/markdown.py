@@ -53,6 +53,11 @@ def _lines(document: Document, archive: str) -> Iterator[str]:
             yield from _block(list(violation.fix.diff), "diff")
         elif violation.fix.line is not None and violation.fix.line.text:
             yield from _block([violation.fix.line.text], "python")
+    if violation.verified is not None:
+        yield "### Verified fix\n"
+        for hunk in violation.verified.hunks:
+            yield f"{code(f'{violation.verified.file}:{hunk.line}')} ({plain(violation.verified.proof)}):\n"
+            yield from _block(list(hunk.diff), "diff")
     yield "### Scenario\n"
     yield from _scenario(document)
     yield "### How to reproduce\n"

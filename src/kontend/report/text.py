@@ -7,7 +7,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kontend.report import WIDTH
-from kontend.report.document import CallRecord, Difference, Document, Explanation, FieldChange, Read, Step, Write
+from kontend.report.document import (
+    CallRecord,
+    Difference,
+    Document,
+    Explanation,
+    FieldChange,
+    Read,
+    Step,
+    VerifiedFix,
+    Write,
+)
 from kontend.report.elements import compact, joined, joined_differences, list_of, without_key
 from kontend.report.essential import essential_steps
 from kontend.report.inspection import overlaps
@@ -36,6 +46,8 @@ def render(document: Document, *, verbose: bool = False, width: int = WIDTH) -> 
         parts.append("\n".join(_fitted(line, width) for line in lines))
     if violation.fix is not None:
         parts.append(_fix(violation, width))
+    if violation.verified is not None:
+        parts.append(_verified(violation.verified, width, is_shown=violation.is_fix_verified))
     return "\n".join(parts)
 
 
@@ -291,6 +303,17 @@ def _fix(violation: Explanation, width: int) -> str:
         lines += [_fitted(f"      {line}", width) for line in fix.diff]
     elif fix.line is not None and fix.line.text:
         lines.append(_fitted(f"      {fix.line.text}", width))
+    return "\n".join(lines)
+
+
+def _verified(fix: VerifiedFix, width: int, *, is_shown: bool) -> str:
+    """Return the lines of a verified fix; where the fix has shown them, only what verifies them."""
+    if is_shown:
+        return _indented(f"  {fix.proof}", width)
+    lines = [_indented(f"Fix ({fix.proof}):", width)]
+    for hunk in fix.hunks:
+        lines.append(_fitted(f"    --- {fix.file}:{hunk.line}", width))
+        lines += [_fitted(f"      {line}", width) for line in hunk.diff]
     return "\n".join(lines)
 
 

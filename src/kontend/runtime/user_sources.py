@@ -97,6 +97,12 @@ def loaded_sources() -> list[UserSource]:
     return [source for source in sources if source.file or any(name.startswith(f"{source.name}.") for name in wanted)]
 
 
+def forget_users() -> None:
+    """Forget the modules of the user that this process has imported, so that they are imported again."""
+    for source in loaded_sources():
+        sys.modules.pop(source.name, None)
+
+
 class _Importer(MetaPathFinder, Loader):
     """Imports modules from sources that were sent."""
 

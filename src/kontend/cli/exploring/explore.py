@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from kontend.cli.bounds import add_bounds, chosen_bounds
-from kontend.cli.command import ExitCode, Parser, at_least, columns, usage_errors, write, write_page
+from kontend.cli.command import ExitCode, Parser, UsageError, at_least, columns, usage_errors, write, write_page
 from kontend.cli.exploring.by_hand import explore_by_hand
 from kontend.cli.exploring.expect import answer, as_json, exit_code, expected_property
 from kontend.cli.exploring.progress import ProgressLine
@@ -39,6 +39,7 @@ from kontend.explore.shards.spec import Source
 from kontend.explore.sources.generated import GENERATED, basis_of
 from kontend.explore.verdict import Verdict
 from kontend.kube.errors import ApiError
+from kontend.repair.showing import SHORT, show_fixes
 from kontend.report.archive import slug
 from kontend.report.decoding import encode
 from kontend.report.document import Document
@@ -60,6 +61,8 @@ def run(argv: Sequence[str]) -> int:
     options = parser().parse_args(list(argv))
     check_scale_options(options)
     check_timed_options(options)
+    if options.fix and (options.plan is not None or options.timed or options.interactive):
+        raise UsageError("--fix goes with a search: leave out --plan, --timed and --interactive")
     with usage_errors(*_ERRORS):
         targets = _bounded_targets(options)
         scenarios = {title: target.scenario for title, target in targets.items()}
@@ -70,6 +73,8 @@ def run(argv: Sequence[str]) -> int:
             return explore_by_hand(_title(targets), scenarios, origins=origins, port=options.port)
         expected = expected_property(options.expect, scenarios) if options.expect else ""
         verdicts = _explored(targets, options)
+    if options.fix:
+        _show_fixes(targets, verdicts, options)
     documents = {name: explained_documents(verdict) for name, verdict in verdicts.items()}
     files = {name: [_saved(options.failures, document) for document in documents[name]] for name in verdicts}
     if options.html is not None:
@@ -142,6 +147,17 @@ def _explored(targets: Mapping[str, Target], options: Namespace) -> dict[str, Ve
         for file, recorded in runs.items():
             recheck(file, recorded, inputs)
     return verdicts
+
+
+def _show_fixes(targets: Mapping[str, Target], verdicts: Mapping[str, Verdict], options: Namespace) -> None:
+    """Look for verified fixes of what is violated, a few seconds for each violation."""
+    for title, verdict in verdicts.items():
+        target = targets[title]
+        if not verdict.violations or target.plan is not None:
+            continue
+        if not show_fixes(verdict, target.file.resolve(), target.name, target.inputs, chosen_bounds(options)):
+            which = f"--go {target.file}" if target.file.is_dir() else str(target.file)
+            verdict.notes.append(f"no verified fix found in {SHORT:g} s; kontend fix {which} looks longer")
 
 
 def _is_for_later(target: Target, targets: Mapping[str, Target], verdicts: Mapping[str, Verdict]) -> bool:
@@ -232,6 +248,8 @@ def _add_output(made: Parser) -> None:
     add = made.add_argument_group("output").add_argument
     add("--expect", metavar="PROPERTY", help="say whether this is violated (lost-update, ...), and what avoids it")
     add("--strict", action="store_true", help="exit with 3 where a part of the scenario never takes effect")
+    text = "look for verified fixes, a few seconds for each violation (kontend fix looks longer)"
+    add("--fix", action="store_true", help=text)
     add("--verbose", "-v", action="store_true", help="show every step and every field of a trace")
     add("--html", type=Path, metavar="FILE", help="write all verdicts as one HTML page")
     add("--output-format", choices=("text", "json"), default="text", help="output format (default: text)")

@@ -108,6 +108,9 @@ def _summary(scenarios: Sequence[ScenarioResult]) -> str:
             if violation.fix and violation.fix.diff:
                 changed = "\n".join(violation.fix.diff)
                 fix += f"<pre>{escape(changed)}</pre>"
+            if violation.verified:
+                changed = "\n".join(line for hunk in violation.verified.hunks for line in hunk.diff)
+                fix += f"<br>Fix ({escape(violation.verified.proof)}): <pre>{escape(changed)}</pre>"
             lines.append(f"<p><b>{escape(violation.property)}</b>: {escape(violation.sentence)}{fix}</p>")
     more = len(lines) - _MOST_SUMMARIES
     return "\n".join(lines[:_MOST_SUMMARIES]) + (f"\n<p>and {more} more</p>" if more > 0 else "")

@@ -3,7 +3,7 @@
 /** The verdict of a scenario, or a violation with its cause and its fix. */
 function verdictOf({ scenario, document: failing }, goto) {
   if (!failing) return [h("h2", null, scenario.name), h("p", null, scenario.sentence)];
-  const { property, sentence, fix, difference, cycle, traceback, perturbations, culprits, also } = failing.violation;
+  const { property, sentence, fix, difference, cycle, traceback, perturbations, culprits, also, verified } = failing.violation;
   const step = (number) => h("button", { class: "link", onclick: () => goto(number) }, `step ${number}`);
   return [
     h("h2", null, h("span", { class: "bad" }, "✘ "), property),
@@ -61,6 +61,13 @@ function verdictOf({ scenario, document: failing }, goto) {
             !fix.before?.length && !fix.after?.length && h("code", null, fix.line.text.trim()),
           ),
         linesOf(fix),
+      ),
+    verified &&
+      h(
+        "div",
+        { class: "box fix" },
+        h("p", null, h("strong", null, "Fix "), `(${verified.proof})`),
+        verified.hunks.map((hunk) => [h("p", { class: "small" }, `${verified.file}:${hunk.line}`), linesOf(hunk)]),
       ),
   ].filter(Boolean);
 }
