@@ -82,7 +82,7 @@ def _scenario(controller: Controller) -> Scenario:
         objects=[{"apiVersion": "example.com/v1", "kind": "Node", "metadata": {"name": "n"}}],
         properties=[eventually(has_plan), always(one_plan)],
         bounds=Bounds(lag=1, concurrent=2),
-        guards=Guards(read_your_writes=False, locked_status=False, fencing=False),
+        guards=Guards.off(),
     )
 
 

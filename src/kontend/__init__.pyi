@@ -36,10 +36,8 @@ from kontend.kube.meta.accessors import (
 from kontend.kube.meta.new_object import new_object as new_object
 from kontend.runtime.cache.informer import StaleCache as StaleCache
 from kontend.runtime.client.api import Api as Api
-from kontend.runtime.client.http_backend import (
-    AnswerLost as AnswerLost,
-    Unreachable as Unreachable,
-)
+from kontend.runtime.client.call import AnswerLost as AnswerLost
+from kontend.runtime.client.http_backend import Unreachable as Unreachable
 from kontend.runtime.client.kubeconfig import (
     BadKubeconfig as BadKubeconfig,
     Config as Config,

@@ -30,8 +30,10 @@ def test_an_explanation_gets_the_verified_change_with_its_proof(tmp_path: Path) 
     _, verdict = _explored(file)
     assert show_fixes(verdict, file, "bug", seconds=SECONDS)
     fix = verdict.documents[0].violation.verified
-    assert fix is not None and fix.file == "counters.py"
-    assert fix.proof.startswith("verified: holds in all ") and fix.proof.endswith("1 other scenario unchanged")
+    assert fix is not None
+    assert fix.file == "counters.py"
+    assert fix.proof.startswith("verified: holds in all ")
+    assert fix.proof.endswith("1 other scenario unchanged")
     assert [(hunk.line, hunk.after[0].strip()) for hunk in fix.hunks] == [
         (20, "merge_from(base, lock=True))  # stored")
     ]
@@ -46,7 +48,8 @@ def test_a_module_that_the_scenario_imports_is_repaired_although_this_process_ha
     _, verdict = _explored(file)
     assert show_fixes(verdict, file, "bug", seconds=SECONDS)
     fix = verdict.documents[0].violation.verified
-    assert fix is not None and fix.file == "counted_nodes.py"
+    assert fix is not None
+    assert fix.file == "counted_nodes.py"
 
 
 def test_a_verdict_that_took_longer_than_the_time_limit_gets_no_fix(tmp_path: Path) -> None:

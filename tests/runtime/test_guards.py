@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import ClassVar
 
@@ -14,6 +15,7 @@ from kontend.cluster.cluster import Cluster
 from kontend.kube.errors import Conflict, NotFound
 from kontend.kube.schema.pruning import copy_json
 from kontend.runtime.client.api import Api
+from kontend.runtime.client.call import AnswerLost, Call
 from kontend.runtime.client.http_backend import HttpBackend
 from kontend.runtime.client.in_process import InProcess
 from kontend.runtime.client.patches import merge_from
@@ -69,6 +71,41 @@ def test_read_your_writes_a_child_is_made_once() -> None:
 
 def test_without_read_your_writes_a_slow_cache_makes_it_twice() -> None:
     assert children(replace(ON, read_your_writes=False)) == 2
+
+
+class Forgetful(InProcess):
+    """A server whose first answer to a create is lost, behind a cache that lags until it is asked to catch up."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.views = {CONFIG_MAP: cluster.state}
+        self.has_lost = False
+
+    async def call(self, call: Call) -> object:
+        response = await super().call(call)
+        if call.verb == "create" and not self.has_lost:
+            self.has_lost = True
+            raise AnswerLost("the connection was closed")
+        return response
+
+
+@pytest.mark.parametrize(("guards", "children"), [(ON, 1), (replace(ON, read_your_writes=False), 2)])
+def test_read_your_writes_sees_a_write_whose_answer_was_lost(guards: Guards, children: int) -> None:
+    async def run() -> int:
+        world = cluster(gadget("a"))
+        api = Api(Forgetful(world), guards=guards)
+        for attempt in range(2):
+            if not await api.list(CONFIG_MAP):
+                child = {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "metadata": {"generateName": "child-", "namespace": "default"},
+                }
+                with suppress(AnswerLost) if attempt == 0 else nullcontext():
+                    await api.create(child)
+        return len(world.list(CONFIG_MAP))
+
+    assert asyncio.run(run()) == children
 
 
 class Replaces(Controller):

@@ -13,8 +13,8 @@ from kontend.cluster.cluster import Cluster
 from kontend.cluster.startup.seed import UnknownKind
 from kontend.kube.errors import ApiError, Conflict, Gone, InternalError, NotFound, ServiceUnavailable
 from kontend.runtime.client.api import Api
-from kontend.runtime.client.call import Call
-from kontend.runtime.client.http_backend import AnswerLost, HttpBackend, SilentWatch, Unreachable
+from kontend.runtime.client.call import AnswerLost, Call
+from kontend.runtime.client.http_backend import HttpBackend, SilentWatch, Unreachable
 from kontend.runtime.client.kubeconfig import Config
 from kontend.runtime.client.patches import merge_from
 from kontend.serve.background import BackgroundServer

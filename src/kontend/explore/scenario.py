@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -240,6 +240,9 @@ class Scenario:
                 except BadManifest as error:
                     raise BadScenario(f"Scenario({name}=...): {error}", self.line) from error
             object.__setattr__(self, name, values)
+        if self.guards.monotonic_views and self.bounds.rewind:
+            # The first list of such a process is a consistent read: no restart shows it an older view.
+            object.__setattr__(self, "bounds", replace(self.bounds, rewind=0))
 
     def everybody(self) -> list[Writer]:
         """All users, each with actions that are taken in their order."""

@@ -21,7 +21,8 @@ class Guards:
     True
     """
 
-    #: A cached read of an object waits until the cache has seen this process's own last write of it.
+    #: A cached read of an object waits until the cache has seen this process's own last write of it, also where the
+    #: response of the write was lost.
     read_your_writes: bool = True
     #: A delete names the uid and the version of the object that was read.
     delete_preconditions: bool = True
@@ -64,6 +65,9 @@ class OwnWrites:
     versions: dict[tuple[str, Key], int] = field(default_factory=dict)
     #: Objects that are gone for good, although a cache may still have them: a uid never comes back.
     deleted: dict[str, None] = field(default_factory=dict)
+    #: The kinds with a write whose response was lost, each with the number of such writes so far: nobody knows what
+    #: version they made, or if they made any.
+    lost: dict[str, int] = field(default_factory=dict)
     #: The cached kinds; writes of other kinds are not recorded. None for all kinds.
     followed: Container[str] | None = None
 
@@ -86,6 +90,16 @@ class OwnWrites:
             if other == kind and namespace in ("", key.namespace)
         ]
         return max(versions, default=0)
+
+    def record_lost(self, kind: str) -> None:
+        """Record a write whose response was lost."""
+        if self.followed is None or kind in self.followed:
+            self.lost[kind] = self.lost.get(kind, 0) + 1
+
+    def forget_lost(self, kind: str, count: int) -> None:
+        """Drop the lost writes of a kind, unless there were more since: a read has seen what the server has."""
+        if self.lost.get(kind) == count:
+            del self.lost[kind]
 
     def forget_before(self, kind: str, version: int) -> None:
         """Drop the writes that the cache has seen."""

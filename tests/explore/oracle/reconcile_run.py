@@ -141,13 +141,27 @@ class Ran:
         return not self.calls
 
 
+class _OwnWrites(OwnWrites):
+    """Own writes of which none is unknown: the guard waits for those whose answers were lost as for others."""
+
+    def record_lost(self, kind: str) -> None:
+        """Do nothing: the write was recorded, if there was one."""
+
+
+def _record(api: Api, call: Call, response: dict[str, Any]) -> None:
+    if call.verb == "delete":
+        api._record_delete(call.kind, response)
+    elif call.verb != "deletecollection" and not (call.verb == "create" and call.subresource):
+        api._record_write(call.kind, response)
+
+
 def run(controller: Controller, guards: Guards, in_flight: InFlight, outside: Outside) -> Ran:
     """Run a reconcile with the answers so far."""
     own = copy.copy(controller)
     for name, value in orjson.loads(in_flight.memory).items():
         setattr(own, name, value)
     followed = set(in_flight.followed)
-    writes = OwnWrites(dict(in_flight.versions), dict.fromkeys(in_flight.deleted), followed)
+    writes = _OwnWrites(dict(in_flight.versions), dict.fromkeys(in_flight.deleted), followed=followed)
     loop = _VirtualLoop()
     backend = _Backend(loop, in_flight, outside)
     api = Api(backend, manager=controller.name, guards=guards, writes=writes)
@@ -160,6 +174,8 @@ def run(controller: Controller, guards: Guards, in_flight: InFlight, outside: Ou
             call, future = backend.waiting[answer.number]
             if call.cached and not call.subresource:
                 followed.add(call.kind)
+            if answer.error is not None and answer.body:  # carried out, and the answer was lost
+                _record(api, call, orjson.loads(answer.body))
             if answer.error is not None:
                 future.set_exception(copy.copy(answer.error))
             else:

@@ -26,8 +26,7 @@ from kontend.kube.errors import (
     too_many_requests,
 )
 from kontend.kube.meta.names import Key
-from kontend.runtime.client.call import Call
-from kontend.runtime.client.http_backend import AnswerLost
+from kontend.runtime.client.call import AnswerLost, Call
 from kontend.runtime.predicates import Event
 
 USER = "user"
@@ -247,11 +246,12 @@ class Model(Users):
                 step = Step(f"{text} {what}", after, perturbs=True, optional=True)
                 yield self._answered(step, index, request, number, call, Answer(0, b"", error))
         if world.faults.lost:
-            done, _ = self._ask_server(world, instance.controller, in_flight, call, text)
+            done, unseen = self._ask_server(world, instance.controller, in_flight, call, text)
             if done.wrote:
                 after = replace(done.world, faults=world.faults.spent("lost"))
                 step = replace(done, text=f"{text}, no answer", world=after, perturbs=True, optional=True)
-                yield self._answered(step, index, request, number, call, Answer(0, b"", AnswerLost("late")))
+                lost = Answer(0, unseen.body, AnswerLost("late"))
+                yield self._answered(step, index, request, number, call, lost)
 
     def _start(self, world: World, index: int, request: Key, text: str, busy: bool) -> Step:
         instance = world.instances[index]

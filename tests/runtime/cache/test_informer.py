@@ -230,6 +230,23 @@ def test_without_the_guard_it_may_not_and_would_create_the_child_again() -> None
     assert after_restart(monotonic=False) == []
 
 
+def test_a_refreshed_view_has_all_that_the_server_has_and_takes_no_earlier_event() -> None:
+    async def run() -> list[str]:
+        lists = [([item("a", 5)], 7), ([item("b", 9)], 12)]
+        script = Script(lists=lists, watches=[])
+        cache = Cache()
+        informer = Informer(script, cache, CONFIG_MAP, sleep=script.sleep)
+        task = asyncio.create_task(informer.run())
+        await asyncio.wait_for(script.done.wait(), 5)
+        await informer.refresh()
+        informer.view.apply("MODIFIED", item("a", 8))  # the watch from version 7 sends what was before the list
+        task.cancel()
+        assert script.asked == ["list ", "watch 7", "list "]
+        return names(cache)
+
+    assert asyncio.run(run()) == ["b"]
+
+
 def test_a_wait_for_what_was_seen_returns_at_once() -> None:
     async def run() -> None:
         script = Script(lists=[([item("a", 5)], 7)], watches=[])

@@ -124,7 +124,7 @@ class Reconciles:
         if fault:
             world = world.with_budget(world.budget.without("lost"))
             world = self._responded(world, index, number, at, fault, lambda: RESPONSES[fault], in_flight.versions)
-            world, forced, changes = self._commits.of(world, outcome, label)
+            world, forced, changes = self._commits.of(world, outcome, label, index=index, call=call)
         else:
             after = self._commits.written(world, outcome).state if outcome.writes else world.state
             versions = outcome.versions_after(in_flight.versions, after)

@@ -30,8 +30,7 @@ from kontend.explore.program.user_code import OURS, UserCode
 from kontend.kube.errors import ApiError, from_status
 from kontend.kube.meta.names import BadName
 from kontend.runtime.client.api import Api
-from kontend.runtime.client.call import Call, check_namespace
-from kontend.runtime.client.http_backend import AnswerLost
+from kontend.runtime.client.call import AnswerLost, Call, check_namespace
 from kontend.runtime.controller import BadController, Controller, Request, Result
 from kontend.runtime.guards import Guards
 from kontend.runtime.source_location import UNKNOWN, SourceLocation, defined_at, raised_at

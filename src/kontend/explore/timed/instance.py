@@ -20,8 +20,7 @@ from kontend.explore.timed.timing import Timing
 from kontend.kube.errors import ApiError, InternalError
 from kontend.runtime.cache.views import Cache, View
 from kontend.runtime.client.api import Api
-from kontend.runtime.client.call import Call
-from kontend.runtime.client.http_backend import AnswerLost
+from kontend.runtime.client.call import CURRENT, AnswerLost, Call
 from kontend.runtime.client.in_process import InProcess
 from kontend.runtime.controller import Controller, Request, Result, requests_for
 from kontend.runtime.guards import Guards, OwnWrites
@@ -240,11 +239,19 @@ class Instance:
         """Wait until the view has what a cached read needs."""
         if call.kind not in self.cache.views:
             self._list(call.kind)
-        if self.cache.view(call.kind).version < call.at_least:
+        needed = call.at_least if call.at_least != CURRENT else self._current(call.kind)
+        if self.cache.view(call.kind).version < needed:
             future: asyncio.Future[None] = self.loop.create_future()
-            self._waiting.append((call.kind, call.at_least, future))
+            self._waiting.append((call.kind, needed, future))
             await future
             self._waiting = [waiter for waiter in self._waiting if not waiter[2].done()]
+
+    def _current(self, kind: str) -> int:
+        """The version of the last change of a kind that the view has not seen; 0 for none."""
+        state = self.cluster.state
+        resource = resource_of(state.registry, parse_kind(kind)).key
+        changes = state.changes_since(self.cache.view(kind).version)
+        return max((change.resource_version for change in changes if change.resource == resource), default=0)
 
     def _list(self, kind: str) -> None:
         state = self.cluster.state

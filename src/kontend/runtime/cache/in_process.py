@@ -13,7 +13,7 @@ from kontend.cluster.request import ApiRequest
 from kontend.cluster.startup.seed import resource_of
 from kontend.cluster.wire.present import Stream
 from kontend.runtime.cache.views import Cache
-from kontend.runtime.client.call import Call, path_of
+from kontend.runtime.client.call import CURRENT, Call, path_of
 from kontend.runtime.client.in_process import InProcess
 
 
@@ -88,6 +88,6 @@ class CachedInProcess(InProcess):
             return super().answer(call)
         cache = self.feed.cache
         view = cache.view(call.kind)
-        if not view.synced or view.version < call.at_least:
+        if not view.synced or view.version < call.at_least or call.at_least == CURRENT:
             self.feed.pump(call.kind)
         return cache.answer(call)

@@ -58,6 +58,8 @@ class View:
         self.synced = False
         #: The lowest version that a list may have: the last one written, or seen before a restart.
         self.floor = 0
+        #: The version of the last list: a watch that began before it may still send what came earlier.
+        self.listed = 0
         self._entries: dict[Key, Entry] = {}
         self._indexers: dict[str, Indexer] = {OWNER: owner_uids}
         self._index: dict[tuple[str, str], dict[Key, None]] = {}
@@ -90,7 +92,7 @@ class View:
                 events.append(event)
         for key in [key for key in self._entries if key not in present]:
             events.append(Event(self.kind, self._remove(key), None))
-        self.version = version
+        self.version = self.listed = version
         self.synced = True
         return events
 
@@ -99,6 +101,8 @@ class View:
         version = _version(obj)
         if type == "BOOKMARK":
             self.version = max(self.version, version)
+            return None
+        if version <= self.listed:
             return None
         key = key_of(obj)
         entry = self._entries.get(key)

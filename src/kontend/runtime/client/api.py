@@ -8,15 +8,16 @@ that the server refuses raises its error unchanged, as an :class:`~kontend.kube.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from kontend.cluster.request import APPLY_PATCH
 from kontend.kube.encoding.json_text import canonical
-from kontend.kube.errors import WrongObject, not_found
+from kontend.kube.errors import NotFound, WrongObject, not_found
 from kontend.kube.json_types import Object
 from kontend.kube.meta.named import Named, as_key
 from kontend.kube.meta.names import Key, key_of, kind_of, parse_kind
-from kontend.runtime.client.call import Backend, Call
+from kontend.runtime.client.call import CURRENT, AnswerLost, Backend, Call
 from kontend.runtime.client.patches import Patch, as_patch
 from kontend.runtime.guards import Guards, OwnWrites
 
@@ -42,7 +43,7 @@ class Reader:
         if not self._backend.is_namespaced(kind):
             address = Key("", address.name)
         at_least = self._writes.of(kind, address) if self._waits else 0
-        obj: Object = await self._backend.call(
+        obj: Object = await self._read(
             Call("get", kind, *address, subresource=subresource, cached=self._cached, at_least=at_least)
         )
         if self._waits and self._writes.is_deleted(obj):
@@ -77,7 +78,7 @@ class Reader:
             cached=self._cached,
             at_least=at_least,
         )
-        response = await self._backend.call(call)
+        response = await self._read(call)
         items: list[Object] = response["items"]
         if self._waits:
             items = [item for item in items if not self._writes.is_deleted(item)]
@@ -85,6 +86,19 @@ class Reader:
         for item in items:  # lists of built-in kinds leave these out
             item["apiVersion"], item["kind"] = parsed.api_version, parsed.kind
         return items
+
+    async def _read(self, call: Call) -> Any:
+        """Send a read. After a write whose response was lost it sees at least all that the server has now."""
+        lost = self._writes.lost.get(call.kind) if self._waits else None
+        if lost is None:
+            return await self._backend.call(call)
+        try:
+            response = await self._backend.call(replace(call, at_least=CURRENT))
+        except NotFound:
+            self._writes.forget_lost(call.kind, lost)
+            raise
+        self._writes.forget_lost(call.kind, lost)
+        return response
 
     @property
     def _waits(self) -> bool:
@@ -190,7 +204,7 @@ class Api(Reader):
         kind, key = self._address(obj)
         query = (("fieldManager", self.manager),)
         call = Call("create", kind, *key, subresource=subresource, body=canonical(body), query=query)
-        response: Object = await self._backend.call(call)
+        response: Object = await self._sent(call)
         return response
 
     async def update(self, obj: Object, *, subresource: str = "") -> Object:
@@ -246,7 +260,7 @@ class Api(Reader):
             options["propagationPolicy"] = propagation
         if grace_period is not None:
             options["gracePeriodSeconds"] = grace_period
-        response = await self._backend.call(Call("delete", kind, *key, body=canonical(options) if options else b""))
+        response = await self._sent(Call("delete", kind, *key, body=canonical(options) if options else b""))
         self._record_delete(kind, response)
 
     def _record_delete(self, kind: str, response: Object) -> None:
@@ -269,7 +283,7 @@ class Api(Reader):
         options = canonical({"propagationPolicy": propagation}) if propagation is not None else b""
         selector = _selector(labels)
         query = (("labelSelector", selector),) if selector else ()
-        await self._backend.call(Call("deletecollection", kind, namespace, query=query, body=options))
+        await self._sent(Call("deletecollection", kind, namespace, query=query, body=options))
 
     async def scale(self, obj: Object, replicas: int) -> None:
         """Set the replicas of an object through its ``scale`` subresource: ``await api.scale(deployment, 3)``.
@@ -278,7 +292,7 @@ class Api(Reader):
         """
         kind, key = self._address(obj)
         body = canonical({"spec": {"replicas": replicas}})
-        response = await self._backend.call(
+        response = await self._sent(
             Call(
                 "patch",
                 kind,
@@ -315,14 +329,25 @@ class Api(Reader):
         name = "" if verb == "create" else key.name
         query = (("fieldManager", self.manager),) if query is None else query
         call = Call(verb, kind, key.namespace, name, subresource, body, content_type, query)
-        response = await self._backend.call(call)
+        response = await self._sent(call)
         obj.clear()
         obj.update(response)
+        self._record_write(kind, response)
+        return obj
+
+    async def _sent(self, call: Call) -> Any:
+        """Send a write. Its response may be lost: then the reads after it wait for the server's present state."""
+        try:
+            return await self._backend.call(call)
+        except AnswerLost:
+            self._writes.record_lost(call.kind)
+            raise
+
+    def _record_write(self, kind: str, response: Object) -> None:
         metadata = response.get("metadata") or {}
         self._writes.record(kind, key_of(response), int(metadata.get("resourceVersion") or 0))
         if metadata.get("deletionTimestamp") and _is_gone(metadata):  # its last finalizer was removed
             self._writes.record_delete(kind, metadata.get("uid") or "")
-        return obj
 
     def _address(self, obj: Object) -> tuple[str, Key]:
         """Return the kind and the key of an object; the namespace is ``default`` unless it has one."""

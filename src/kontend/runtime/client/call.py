@@ -10,8 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from kontend.kube.errors import WrongObject
+from kontend.kube.errors import Timeout, WrongObject
 from kontend.kube.meta.names import Key, parse_kind, resource_path
+
+#: As new as the server is now, for :attr:`Call.at_least`.
+CURRENT: Final = -1
+
+
+class AnswerLost(Timeout):
+    """The request was sent but the response was lost: it may or may not have been carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +38,8 @@ class Call:
     query: tuple[tuple[str, str], ...] = ()
     #: A read of the controller's cache; other calls go to the server.
     cached: bool = False
-    #: For cached reads: the cache must have seen this resourceVersion of the kind (the caller's own last write).
+    #: For cached reads: the cache must have seen this resourceVersion of the kind (the caller's own last write), or
+    #: ``CURRENT`` after a write whose response was lost.
     at_least: int = 0
 
     @property

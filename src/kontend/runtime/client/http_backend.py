@@ -20,7 +20,7 @@ from kontend.cluster.startup.seed import UnknownKind
 from kontend.kube.errors import ApiError, InternalError, NotFound, ServiceUnavailable, Timeout, from_status
 from kontend.kube.json_types import Object
 from kontend.kube.meta.names import parse_kind, version_path
-from kontend.runtime.client.call import METHODS, Call, check_namespace, path_of
+from kontend.runtime.client.call import METHODS, AnswerLost, Call, check_namespace, path_of
 from kontend.runtime.client.connection import BrokenOff, NotConnected, Pool, Response
 from kontend.runtime.client.credentials import Credentials
 from kontend.runtime.client.kubeconfig import Config
@@ -34,10 +34,6 @@ _PATIENCE: Final = 65.0
 
 class Unreachable(ServiceUnavailable):
     """The server cannot be reached: the request was not sent."""
-
-
-class AnswerLost(Timeout):
-    """The request was sent but the response was lost: it may or may not have been carried out."""
 
 
 class SilentWatch(Timeout):

@@ -15,7 +15,7 @@ from kontend.cluster.state import State
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.errors import BadRequest, from_status
 from kontend.kube.json_types import Object
-from kontend.runtime.client.call import METHODS, Call, check_namespace, path_of
+from kontend.runtime.client.call import CURRENT, METHODS, Call, check_namespace, path_of
 from kontend.runtime.indexes import OWNER, Indexer, owner_uids
 
 
@@ -44,7 +44,7 @@ class InProcess:
         cluster = self.cluster
         if call.cached:
             view = self.views.get(call.kind)
-            if view is not None and view.resource_version < call.at_least:
+            if view is not None and (view.resource_version < call.at_least or call.at_least == CURRENT):
                 view = self.views[call.kind] = cluster.state
             if view is not None:
                 cluster = Cluster(state=view)

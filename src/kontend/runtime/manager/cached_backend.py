@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kontend.runtime.cache.informer import IDLE, Informer
 from kontend.runtime.cache.views import Cache
-from kontend.runtime.client.call import Call
+from kontend.runtime.client.call import CURRENT, Call
 from kontend.runtime.client.http_backend import HttpBackend
 from kontend.runtime.guards import Guards, OwnWrites
 from kontend.runtime.manager.leases import Fence, LostLease
@@ -58,6 +58,9 @@ class CachedBackend:
                 if view.synced:
                     self.metrics.refused.add(guard="read_your_writes")
                 await informer.wait(call.at_least, timeout=self._patience)
+            if call.at_least == CURRENT:
+                self.metrics.refused.add(guard="read_your_writes")
+                await informer.refresh()
             if call.namespace and not self.http.is_namespaced(call.kind):  # only known now, at the first read
                 call = replace(call, namespace="")
             return self.cache.answer(call)

@@ -19,7 +19,7 @@ from kontend.explore.model.step import Step
 from kontend.kube.errors import ApiError, Conflict, InternalError
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.api import Api
-from kontend.runtime.client.http_backend import AnswerLost
+from kontend.runtime.client.call import AnswerLost
 from kontend.runtime.client.patches import merge_from
 from kontend.runtime.controller import Controller, Request, Result
 from kontend.runtime.guards import Guards
