@@ -10,7 +10,7 @@ import pytest
 from kontend.explanation.remedies import Remedy
 from kontend.explore.sources.inputs import Inputs
 from kontend.repair.effects import Effects
-from kontend.repair.repairing import Options, Repairs, _worse, repaired
+from kontend.repair.repairing import Options, Repairs, repaired, worse_than
 from kontend.repair.report import document_of, text_of
 from kontend.repair.trial import Explored, Order, tried
 from repair.samples import COUNTERS, written
@@ -140,4 +140,4 @@ def test_final_states_of_unperturbed_runs_must_stay_reachable() -> None:
     ],
 )
 def test_a_scenario_that_comes_out_worse_rejects_a_fix(after: Explored, worse: str) -> None:
-    assert _worse(HELD, after) == worse
+    assert worse_than(HELD, after) == worse

@@ -224,7 +224,7 @@ class _Search:
         for later in self._others(candidate, others):
             if isinstance(later, str):
                 return Rejected(candidate, later)
-            if worse := _worse(self._before[later.name], later):
+            if worse := worse_than(self._before[later.name], later):
                 return Rejected(candidate, worse)
             if later.exhausted:
                 repairs |= {(later.name, each) for each in self._before[later.name].broken - later.broken}
@@ -266,7 +266,7 @@ class _Search:
         return result.error or result.explored
 
 
-def _worse(before: Explored, after: Explored) -> str:
+def worse_than(before: Explored, after: Explored) -> str:
     """Name a loss of another scenario by a change; empty for none."""
     broken = sorted(after.broken - before.broken)
     if broken:

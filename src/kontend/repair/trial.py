@@ -21,6 +21,7 @@ from kontend.explore.explain.explanation import Origin
 from kontend.explore.explain.lines import project_root
 from kontend.explore.exploring import SearchOptions, explore
 from kontend.explore.golang.build import build_instead
+from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.properties.built_in import BuiltIn
@@ -89,6 +90,8 @@ class Explored:
     effects: Effects
     #: The most perturbations with which all runs were explored, where the search was not exhausted; -1 for none.
     certain: int = -1
+    #: The lines that made calls: absolute paths and numbers.
+    reached: frozenset[tuple[str, int]] = frozenset()
 
     @property
     def broken(self) -> frozenset[str]:
@@ -165,9 +168,16 @@ def _go_sources(explored: Sequence[Explored]) -> Iterator[UserSource]:
 
 def _explored(name: str, scenario: Scenario, order: Order) -> Explored:
     file = Path(order.file).resolve()
+    reached: set[tuple[str, int]] = set()
+
+    def look(model: Model) -> None:
+        lines = (line for program in model.programs for line in program.lines())
+        reached.update((str(Path(line.file).resolve()), line.line) for line in lines)
+
     verdict = explore(
         scenario,
         SearchOptions(until_first=order.until_first),
+        inspect=look,
         origin=Origin(file, name, order.inputs.to_json()),
     )
     return Explored(
@@ -179,6 +189,7 @@ def _explored(name: str, scenario: Scenario, order: Order) -> Explored:
         verdict.states,
         effects_of(scenario, verdict),
         verdict.certain,
+        frozenset(reached),
     )
 
 

@@ -53,6 +53,11 @@ def parser() -> Parser:
     action = made.add_argument_group("actions")
     action.add_argument("--fix", action="store_true", help="show the diff of the safe fixes and apply them")
     action.add_argument(
+        "--verify",
+        action="store_true",
+        help="with --fix: explore the fixes where a scenario or a Go test makes the call",
+    )
+    action.add_argument(
         "--confirm",
         action="store_true",
         help="reproduce findings in the explorer: controllers on kontend's runtime by running them, Go patches by "
@@ -93,6 +98,8 @@ def run(argv: Sequence[str]) -> int:
     missing = [path for path in options.paths if not os.path.lexists(path)]
     if missing:
         raise UsageError(f"{missing[0]}: no such file or directory")
+    if options.verify and not options.fix:
+        raise UsageError("--verify goes with --fix: it explores fixes before they are written")
     with usage_errors(ConfigError, BaselineError, DiffError, UnknownRule):
         settings = _settings(options)
         baseline = options.baseline or _beside(settings)
@@ -147,8 +154,14 @@ def _exit_code(report: Report, settings: Settings, options: argparse.Namespace) 
 
 
 def _fix(report: Report, options: argparse.Namespace) -> int:
-    """Show the diff of the safe fixes, then write the files."""
+    """Show the diff of the safe fixes, then write the files. With ``--verify`` those that break something stay out."""
     changes = fixed(report)
+    broken = False
+    if options.verify:
+        from kontend.cli.auditing.verify import verified
+
+        changes, text, broken = verified(report, changes)
+        write(text)
     write(unified_diff(report, changes) or "Nothing can be fixed safely.\n")
     for path, content in changes.items():
         if Path(path).is_symlink():
@@ -157,6 +170,8 @@ def _fix(report: Report, options: argparse.Namespace) -> int:
     if changes:
         count = len(changes)
         write(f"{count} {'file' if count == 1 else 'files'} changed.\n")
+    if broken:
+        return ExitCode.FINDINGS
     return ExitCode.OK if options.allow_unparsable or not any(p.incomplete for p in report.problems) else ExitCode.ERROR
 
 

@@ -345,6 +345,16 @@ class Program:
                     yield from node.calls
                     stack.extend(node.children.values())
 
+    def lines(self) -> frozenset[SourceLocation]:
+        """The lines of user code that have made a call in some reconcile."""
+        found: set[SourceLocation] = set()
+        stack = list(self._roots.values())
+        while stack:
+            node = stack.pop()
+            found.update(node.lines)
+            stack.extend(node.children.values())
+        return frozenset(found)
+
     def responses(self, node: Node) -> bytes:
         """The responses on the way to a node, without generations."""
         exchanges = _exchanges_to(node.parent, node.at, node.response)
