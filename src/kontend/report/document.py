@@ -154,13 +154,6 @@ class Explanation:
     how: str = ""
     verified: VerifiedFix | None = None
 
-    @property
-    def is_fix_verified(self) -> bool:
-        """The verified change is the one that the fix proposes."""
-        if self.fix is None or self.verified is None:
-            return False
-        return self.fix.diff == tuple(line for hunk in self.verified.hunks for line in hunk.diff)
-
 
 @dataclass(frozen=True, slots=True)
 class Actor:

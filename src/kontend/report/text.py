@@ -13,6 +13,7 @@ from kontend.report.document import (
     Document,
     Explanation,
     FieldChange,
+    Fix,
     Read,
     Step,
     VerifiedFix,
@@ -47,7 +48,7 @@ def render(document: Document, *, verbose: bool = False, width: int = WIDTH) -> 
     if violation.fix is not None:
         parts.append(_fix(violation, width))
     if violation.verified is not None:
-        parts.append(_verified(violation.verified, width, is_shown=violation.is_fix_verified))
+        parts.append(_verified(violation.verified, width, is_shown=_proposes(violation.fix, violation.verified)))
     return "\n".join(parts)
 
 
@@ -304,6 +305,11 @@ def _fix(violation: Explanation, width: int) -> str:
     elif fix.line is not None and fix.line.text:
         lines.append(_fitted(f"      {fix.line.text}", width))
     return "\n".join(lines)
+
+
+def _proposes(fix: Fix | None, verified: VerifiedFix) -> bool:
+    """Report whether a fix proposes just what was verified."""
+    return fix is not None and fix.diff == tuple(line for hunk in verified.hunks for line in hunk.diff)
 
 
 def _verified(fix: VerifiedFix, width: int, *, is_shown: bool) -> str:
