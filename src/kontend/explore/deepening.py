@@ -45,11 +45,13 @@ def deeper(scenario: Scenario, states: int) -> list[Further]:
     None of them unless its bounds allow exactly one fault.
 
     >>> from kontend.explore import Bounds
-    >>> found = [further.scenario.bounds for further in deeper(Scenario(["deployment"], bounds=Bounds(lost=0)), 1_000)]
+    >>> from kontend import Guards
+    >>> scenario = Scenario(["deployment"], bounds=Bounds(lost=0), guards=Guards.off())
+    >>> found = [further.scenario.bounds for further in deeper(scenario, 1_000)]
     >>> [(bounds.rewind, bounds.faults, bounds.crashes, bounds.lost) for bounds in found]
     [(3, 1, 1, 0), (1, 2, 2, 0)]
     """
-    bounds = scenario.bounds
+    bounds = scenario.within_guards().bounds
     if bounds.faults != 1 or not bounds.tried:
         return []
     found = []

@@ -240,9 +240,19 @@ class Scenario:
                 except BadManifest as error:
                     raise BadScenario(f"Scenario({name}=...): {error}", self.line) from error
             object.__setattr__(self, name, values)
-        if self.guards.monotonic_views and self.bounds.rewind:
-            # The first list of such a process is a consistent read: no restart shows it an older view.
-            object.__setattr__(self, "bounds", replace(self.bounds, rewind=0))
+
+    def within_guards(self) -> Scenario:
+        """The scenario without what its guards rule out.
+
+        With monotonic views the first list of a process is a consistent read, so no restart shows an older view. The
+        bounds of the scenario itself stay: it may get other guards.
+
+        >>> Scenario(["deployment"]).within_guards().bounds.rewind
+        0
+        """
+        if not self.guards.monotonic_views or not self.bounds.rewind:
+            return self
+        return replace(self, bounds=replace(self.bounds, rewind=0))
 
     def everybody(self) -> list[Writer]:
         """All users, each with actions that are taken in their order."""

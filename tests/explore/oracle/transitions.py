@@ -39,6 +39,8 @@ class Model(Users):
 
     def __init__(self, scenario: Scenario, *, ticks: bool = False) -> None:
         """``ticks``: a clock advances by a second when a reconcile that has asked for the time changes something."""
+        #: A process with monotonic views starts with a consistent read.
+        self.rewind = 0 if scenario.guards.monotonic_views else scenario.bounds.rewind
         self.scenario = scenario
         self.users = users_of(scenario)
         self.ticks = ticks
@@ -193,7 +195,7 @@ class Model(Users):
             is_first = ends_former and (not ended or (own and thing not in ended))
             if ends_former:
                 ended.add(thing)
-            if many <= self.scenario.bounds.rewind or (is_first and self.scenario.bounds.rewind):
+            if many <= self.rewind or (is_first and self.rewind):
                 found.append((many, change))
         return found
 

@@ -46,6 +46,7 @@ class Model:
         variant: Variant | None = None,
     ) -> None:
         """Make a model; ``like`` is another one of the same controllers, whose programs and outcomes it shares."""
+        scenario = scenario.within_guards()
         if like is None:
             cluster = checked_cluster(scenario)
             self.layout = Layout(scenario, cluster, knowledge or first_knowledge(scenario, cluster))

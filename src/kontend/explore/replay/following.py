@@ -82,7 +82,9 @@ def followed(model: Model, name: str, schedule: Sequence[Step], recorded: Sequen
         elif not undecided:
             why = changed or f"all {len(schedule)} steps happen, but {why}"
     verdict = Verdict(
-        bounds=str(scenario.bounds), guards=scenario.guards.on, stopped="it only followed a recorded schedule"
+        bounds=str(scenario.within_guards().bounds),
+        guards=scenario.guards.on,
+        stopped="it only followed a recorded schedule",
     )
     verdict.states, verdict.steps = len(states), len(walk.schedule)
     verdict.runs = sum(program.runs for program in set(model.programs))
