@@ -308,14 +308,25 @@ class Owns(Looks):
     owns = ("ConfigMap/v1",)
 
 
-def ages(controller: Controller, taken_actions: list[Action], **bounds: Any) -> list[int]:
+def ages(
+    controller: Controller, taken_actions: list[Action], *, guards: Guards = UNGUARDED, **bounds: Any
+) -> list[int]:
     """The ages of lists that are tried after a crash, once users have acted."""
     objects = [WIDGET, OTHER, CONFIG, NAMESAKE]
-    model = Model(Scenario([controller], crds=[CRD], objects=objects, actions=taken_actions, bounds=Bounds(**bounds)))
+    limits = Bounds(**bounds)
+    model = Model(
+        Scenario([controller], crds=[CRD], objects=objects, actions=taken_actions, bounds=limits, guards=guards)
+    )
     world = model.initial()
     for _ in taken_actions:
         world = model.next(world, Step("act")).world
     return [step.at for step in model.steps(world) if step.action == "crash" and step.at]
+
+
+def test_a_process_with_monotonic_views_lists_no_older_state() -> None:
+    changes: list[Action] = [update(WIDGET, spec={"size": 1}), update(WIDGET, spec={"size": 2})]
+    assert ages(Owns(), changes, lag=4, rewind=2) == [1, 2]
+    assert ages(Owns(), changes, guards=Guards(fencing=False), lag=4, rewind=2) == []
 
 
 def again(obj: dict[str, Any]) -> list[Action]:
