@@ -249,7 +249,7 @@ class Instance:
     def _current(self, kind: str) -> int:
         """The version of the last change of a kind that the view has not seen; 0 for none."""
         state = self.cluster.state
-        resource = resource_of(state.registry, parse_kind(kind)).key
+        resource = resource_of(state.registry, kind).key
         changes = state.changes_since(self.cache.view(kind).version)
         return max((change.resource_version for change in changes if change.resource == resource), default=0)
 
