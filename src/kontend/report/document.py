@@ -302,6 +302,14 @@ class Document:
     token: str = ""
     format: int = FORMAT
 
+    @property
+    def perturbations(self) -> int:
+        """The number of perturbations, as bounds count them: a crash with a restart onto old lists is two.
+
+        The steps of a recorded run have no number; its perturbations are described one by one.
+        """
+        return max(len(self.violation.perturbations), sum(step.cost for step in self.steps))
+
     def to_json(self) -> dict[str, Any]:
         """Return this document as JSON."""
         document: dict[str, Any] = encode(self)

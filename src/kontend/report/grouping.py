@@ -34,7 +34,7 @@ def _place(step: Step) -> str:
 
 
 def _merged(group: list[Document]) -> Document:
-    first = min(group, key=lambda document: (len(document.violation.perturbations), len(document.steps)))
+    first = min(group, key=lambda document: (document.perturbations, len(document.steps)))
     also = dict.fromkeys(
         member.violation.property for member in group if member.violation.property != first.violation.property
     )

@@ -81,7 +81,7 @@ def heading(document: Document) -> str:
     names = ", ".join((violation.property, *violation.also))
     if not steps:
         return f"{names}: violated"
-    many = len(violation.perturbations)
+    many = document.perturbations
     notes = [violation.how] if violation.how else []
     if many or violation.how != "recorded":
         notes.append(f"{many} perturbation{'s' * (many != 1)}" if many else "unperturbed")
