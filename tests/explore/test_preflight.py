@@ -135,6 +135,13 @@ def test_a_field_of_the_wrong_type_is_refused(fields: dict[str, Any], message: s
         check(_scenario(**fields))
 
 
+@pytest.mark.parametrize("name", ["enforced", "ignore"])
+def test_a_field_of_a_kind_that_is_not_served_is_refused(name: str) -> None:
+    field = "Widgt.spec.size"
+    with _refused(f"{SCENARIO}: Scenario({name}=['{field}']): no kind 'Widgt' is served: did you mean Widget?"):
+        check(_scenario(**{name: [field]}))
+
+
 # Objects
 
 

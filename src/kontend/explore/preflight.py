@@ -9,6 +9,7 @@ search reports an action that was never possible.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Final
 
@@ -66,6 +67,7 @@ def checked_cluster(scenario: Scenario) -> Cluster:
     _check_controllers(scenario, resolved_controllers(scenario, cluster), cluster)
     _check_properties(scenario, cluster)
     _check_actions(scenario, cluster)
+    _check_kinds_of_fields(scenario, cluster)
     return cluster
 
 
@@ -81,6 +83,21 @@ def check_fields(scenario: Scenario) -> None:
             raise BadScenario(f"Scenario({name}=...): expected {cls.__name__}(...), found {value!r}", scenario.line)
     if not scenario.controllers:
         raise BadScenario("Scenario(controllers=[]): there is nothing to explore without a controller", scenario.line)
+
+
+def _check_kinds_of_fields(scenario: Scenario, cluster: Cluster) -> None:
+    """Refuse a field of a kind that is not served: it would match nothing."""
+    if any(action.kind == _DEFINITIONS for user in scenario.everybody() for action in user.actions):
+        return  # a user may define the kind
+    kinds = {resource.kind for resource in cluster.state.registry.resources()}
+    for name in ("enforced", "ignore"):
+        for field in getattr(scenario, name):
+            kind = str(field).partition(".")[0]
+            if kind[:1].isupper() and kind not in kinds:
+                close = get_close_matches(kind, sorted(kinds), n=1)
+                hint = f": did you mean {close[0]}?" if close else ""
+                message = f"Scenario({name}=[{field!r}]): no kind {kind!r} is served{hint}"
+                raise BadScenario(message, scenario.line)
 
 
 def _shown(value: object) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import pytest
 
@@ -69,6 +71,28 @@ def test_taking_back_what_a_user_or_another_program_has_set_is_a_fight(who: str)
     assert 'Scenario(enforced=["ConfigMap.data.replicas"])' in str(verdict)
     (violation,) = verdict.violations
     assert violation.perturbations == 0
+
+
+class Applies(Controller):
+    """Applies what it wants without a look at what is there."""
+
+    kind = KIND
+    name = "applies"
+    watches: ClassVar[Mapping[str, Any]] = {"ConfigMap/v1": lambda *_: ["default/w"]}
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        del request
+        await api.apply(copy.deepcopy(CONFIG))
+
+
+def test_a_forced_apply_that_takes_back_what_another_program_has_set_is_a_fight() -> None:
+    changes = [update(CONFIG, data={"replicas": "4"}, retry=True)]
+    (sentence,) = fights(explored(Applies(), [WIDGET], writers=[Writer("autoscaler", changes)]))
+    assert sentence.startswith(
+        "applies took back .data.replicas of ConfigMap default/w, which autoscaler had set, by force: "
+    )
+    meant = explored(Applies(), [WIDGET], writers=[Writer("autoscaler", changes)], enforced=["ConfigMap.data"])
+    assert not fights(meant)
 
 
 CHILD = {

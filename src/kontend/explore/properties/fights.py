@@ -1,8 +1,9 @@
 """Fights: a controller takes back what another program or a person has written, knowingly.
 
 A lost update overwrites what the writer has not seen. Here the writer has read the other's value, and puts back the one
-that was there before it: an operator that sets ``replicas`` on every reconcile works against an autoscaler. In a search
-each user acts once, so everything settles; in a cluster the autoscaler writes again, and neither ever wins.
+that was there before it, or forces it by an apply: an operator that sets ``replicas`` on every reconcile works against
+an autoscaler. In a search each user acts once, so everything settles; in a cluster the autoscaler writes again, and
+neither ever wins.
 
 Only a value that comes back counts. A controller that draws a conclusion from what a user wrote (a phase that moves on,
 a request that is clamped) answers it. Nor does it count that a controller puts back what a person changed in an object
@@ -36,11 +37,12 @@ def fights(
     enforced: Collection[str],
     *,
     person: str = USER,
+    is_forced: bool = False,
 ) -> Iterator[Fault]:
     """The first field in which a write takes back what one of the users has written.
 
     ``enforced`` names fields that a controller is meant to hold, as ``Kind.path``. ``person`` is the user who is no
-    program.
+    program. A forced apply takes back what it has not read.
     """
     old, new = change.old, change.new
     if old is None or new is None or not users:
@@ -55,10 +57,11 @@ def fights(
         taken_back = _value(parsed(new.body), path)
         if taken_back is not _ABSENT and _before(before, change, path) == taken_back:
             what = f"{path_text(path)} of {named(change, old)}"
+            seen = ", by force" if is_forced else f" and {writer} had read"
             yield Fault(
                 BuiltIn.FIGHT,
-                f"{writer} took back {what}, which {author} had set and {writer} had "
-                "read: a writer that does not give way sets it again. Leave the field alone once another owns it; or, "
+                f"{writer} took back {what}, which {author} had set{seen}: a writer that does not give way sets "
+                "it again. Leave the field alone once another owns it; or, "
                 f'if this is meant, say so: Scenario(enforced=["{kind}{path_text(path)}"])',
                 change,
                 old,

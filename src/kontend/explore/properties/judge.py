@@ -106,11 +106,15 @@ class Judge:
             resource = self.model.resource(world, call.kind)
             writer = self.model.names[instance]
             faults = faults_of_writes(world.state, writer, in_flight, call, resource, changes, own=own)
+            # A forced apply need not read what it takes back: it says that its own value counts.
+            is_forced = ("force", "true") in call.query
             taken_back = (
                 fault
                 for change in changes
-                if change.resource == resource and _has_read(in_flight, change)
-                for fault in fights(world.state, writer, change, self._users, self.model.scenario.enforced)
+                if change.resource == resource and (is_forced or _has_read(in_flight, change))
+                for fault in fights(
+                    world.state, writer, change, self._users, self.model.scenario.enforced, is_forced=is_forced
+                )
             )
             findings = tuple(Breach(fault.property, fault.sentence, line) for fault in chain(faults, taken_back))
             if len(self._of_writes) >= _MOST_WRITES:
