@@ -15,6 +15,7 @@ import yaml
 from explore.widgets import CRD, KIND, WIDGET, LockedWidgets, Widgets, double_plan
 from kontend.cli import main
 from kontend.cluster.cluster import Cluster
+from kontend.controllers import by_name
 from kontend.explore import (
     Action,
     BadScenario,
@@ -240,9 +241,7 @@ def test_built_in_controllers_can_be_named() -> None:
 def test_an_unknown_name_of_a_controller_is_refused_with_the_known_ones() -> None:
     with _refused(
         f"{SCENARIO}: controllers[1]: no built-in controller is called Deploymnt (did you mean deployment?); "
-        "there are: cronjob, daemonset, deployment, endpoint, endpointslice, garbagecollector, job, kubelet, "
-        "namespace, node, persistentvolume-binder, persistentvolume-protection, persistentvolumeclaim-binder, "
-        "persistentvolumeclaim-protection, replicaset, scheduler, statefulset, ttl-after-finished"
+        f"there are: {', '.join(sorted(by_name([])))}"
     ):
         check(_scenario(controllers=[Widgets(), "Deploymnt"]))
 

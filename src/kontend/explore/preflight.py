@@ -289,7 +289,9 @@ def _check_actions(scenario: Scenario, cluster: Cluster) -> None:
                 resource_of(cluster.state.registry, action.kind)
                 action.perform(trial, user.name)
             except _FOR_GOOD as error:
-                raise never_possible(action, error.status_reason, error.message) from error
+                # No object of a kind that is not served can be created first: the message says what is missing.
+                reason = "" if isinstance(error, UnknownKind) else error.status_reason
+                raise never_possible(action, reason, error.message) from error
             except ApiError:
                 continue  # a controller may make the object, or take it away
             except Exception as error:
