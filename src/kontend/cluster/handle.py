@@ -34,7 +34,7 @@ from kontend.cluster.verbs.update import update
 from kontend.cluster.verbs.watch import Event, watch
 from kontend.cluster.wire import discovery, present
 from kontend.cluster.wire.decoding import check_media_type, check_size, decode_object, parse_body
-from kontend.cluster.wire.encoded import encoded_list, is_long, object_fragment
+from kontend.cluster.wire.encoded import encoded_list, encoded_object, is_long
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.encoding.json_text import MalformedJSON, MalformedYAML
 from kontend.kube.errors import ApiError, BadRequest, timeout
@@ -146,7 +146,7 @@ def _handle(state: State, request: ApiRequest, answers: Answers, *, encoded: boo
 def _watch(state: State, target: Target, request: ApiRequest, encoded: bool) -> ApiResponse:
     options = list_options(request.query, watching=True)
     form = present.negotiate(request.accept, target)
-    events, watching = watch(state, target, options, object_fragment if encoded and not form.shape else None)
+    events, watching = watch(state, target, options, encoded_object if encoded and not form.shape else None)
     stream = present.Stream(watching, target, form, request.first("includeObject"))
     # Made as they are read, so that a client that reads slowly holds no more than it has been sent.
     shown = _shown(state, stream, events)

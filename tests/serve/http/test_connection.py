@@ -17,6 +17,7 @@ from kontend.serve import clients as clients_module
 from kontend.serve.background import BackgroundServer
 from kontend.serve.credentials.identity import Tokens
 from kontend.serve.http.connection import Connection
+from kontend.serve.http.outbox import unsent
 from serve.objects import widgets
 from serve.wire import CONFIG_MAPS, Client, exchange, until
 
@@ -340,6 +341,20 @@ def test_the_first_events_of_a_watch_are_made_as_the_client_reads() -> None:
             while b"MODIFIED" not in received:
                 received += connection.recv(1 << 20)
             assert received.count(b'"type":"ADDED"') == 20
+
+
+@pytest.mark.parametrize("query", ["", "?watch=1"])
+def test_a_large_object_is_not_copied_for_each_client_that_does_not_read(query: str) -> None:
+    """asyncio's transports keep copies, so they get little at a time."""
+    with BackgroundServer(Cluster().state) as running, Client(running.url) as client:
+        for number in range(10):
+            client.create(f"c{number}", key="x" * 1_000_000)
+        host = urlsplit(running.url)
+        with socket.create_connection((host.hostname, host.port), timeout=20) as connection:
+            connection.sendall(f"GET /api/v1/configmaps{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            until(lambda: running.call(lambda: any(one.paused for one in running.server.clients)))
+            (kept,) = running.call(lambda: [unsent(one._transport) for one in running.server.clients if one.paused])
+        assert 0 < kept < 200_000
 
 
 def test_what_clients_leave_unread_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

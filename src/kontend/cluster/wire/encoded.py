@@ -11,7 +11,7 @@ import json
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -27,6 +27,8 @@ REMEMBERED: Final = 128 << 20
 #: Objects and bytes from which a list is long.
 _LONG: Final = 200
 _LONG_BYTES: Final = 256 * 1024
+#: Bytes of an object from which on no client gets a copy of its own.
+_LARGE: Final = 64 * 1024
 #: Objects that are brought into another form at a time.
 _BATCH: Final = 50
 
@@ -40,22 +42,40 @@ class EncodedList:
     items: Iterator[bytes]
 
 
+class EncodedObject(NamedTuple):
+    """The object of an event, as JSON that is shared by all clients."""
+
+    json: bytes
+
+
 class _Memory:
     """Encoded objects. The oldest are forgotten first: whatever is read again is encoded again."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[Version, Resource], bytes] = {}
+        self._kept: dict[tuple[Version, Resource, bool], bytes] = {}
         self._size = 0
         self._lock = threading.Lock()
 
-    def get(self, version: Version, resource: Resource) -> bytes:
-        known = self._kept.get((version, resource))
+    def item(self, version: Version, resource: Resource) -> bytes:
+        """Return an object as an item of a list."""
+        known = self._kept.get((version, resource, False))
         if known is not None:
             return known
         data = to_json(list_item(resource, read_back(resource, version)))
+        return self._keep(version, resource, False, data)
+
+    def whole(self, version: Version, resource: Resource, head: bytes) -> bytes:
+        """Return an object with the fields that items of lists lack; remembered if it is large."""
+        known = self._kept.get((version, resource, True))
+        if known is not None:
+            return known
+        data = head + self.item(version, resource)[1:]
+        return data if len(data) < _LARGE else self._keep(version, resource, True, data)
+
+    def _keep(self, version: Version, resource: Resource, whole: bool, data: bytes) -> bytes:
         with self._lock:
-            if (version, resource) not in self._kept:
-                self._kept[version, resource] = data
+            if (version, resource, whole) not in self._kept:
+                self._kept[version, resource, whole] = data
                 self._size += len(data)
             while self._size > REMEMBERED:
                 self._size -= len(self._kept.pop(next(iter(self._kept))))
@@ -77,20 +97,20 @@ def item_json(resource: Resource, version: Version) -> bytes:
     """Return a stored object as an item of a list."""
     if resource.custom is not None and resource.custom.converts_by_webhook:
         return to_json(read_back(resource, version))  # made of answers that may change
-    return _memory.get(version, resource)
+    return _memory.item(version, resource)
 
 
 def object_json(resource: Resource, version: Version) -> bytes:
     """Return a stored object as it is served on its own."""
-    item = item_json(resource, version)
     if resource.custom is not None:
-        return item
-    return b'{"kind":"%b","apiVersion":"%b",%b' % (resource.kind.encode(), resource.api_version.encode(), item[1:])
+        return item_json(resource, version)
+    head = b'{"kind":"%b","apiVersion":"%b",' % (resource.kind.encode(), resource.api_version.encode())
+    return _memory.whole(version, resource, head)
 
 
-def object_fragment(resource: Resource, version: Version) -> orjson.Fragment:
-    """Return the same as a part of a larger value that orjson encodes."""
-    return orjson.Fragment(object_json(resource, version))
+def encoded_object(resource: Resource, version: Version) -> EncodedObject:
+    """Return the same as the object of an event."""
+    return EncodedObject(object_json(resource, version))
 
 
 def is_long(found: Listing, form: Form) -> bool:

@@ -14,10 +14,9 @@ from collections.abc import Callable, Mapping
 from time import monotonic  # the clock of the event loop
 from typing import Any, Final, Protocol, cast
 
+from kontend.serve.http.outbox import HIGH_WATER, Outbox
 from kontend.serve.http.request_parser import SMALL_BODY, BadMessage, Incoming, RequestParser, mistake
 
-#: Writing pauses when a client has left this much unread.
-_HIGH_WATER: Final = 64 * 1024
 #: Seconds for which the requests of one client are answered before others get a turn.
 _TURN: Final = 0.005
 
@@ -91,6 +90,7 @@ class Connection(asyncio.Protocol):
         "_noted",
         "_on_lost",
         "_on_writable",
+        "_outbox",
         "_parser",
         "_ready",
         "_scheduled",
@@ -101,7 +101,6 @@ class Connection(asyncio.Protocol):
         "busy",
         "closing",
         "number",
-        "paused",
         "port",
         "queued",
         "since",
@@ -124,8 +123,6 @@ class Connection(asyncio.Protocol):
         #: A request is being answered.
         self.busy = False
         self.streaming = False
-        #: The client does not read what it is sent.
-        self.paused = False
         self.closing = False
         self.address = ""
         #: The port of the server that the client has connected to.
@@ -137,9 +134,14 @@ class Connection(asyncio.Protocol):
         self.queued = 0
 
     @property
+    def paused(self) -> bool:
+        """Return whether the client does not read what it is sent."""
+        return self._outbox.paused
+
+    @property
     def unread(self) -> int:
         """Bytes that wait for the client to read them."""
-        return self._transport.get_write_buffer_size() + self.queued
+        return self._outbox.unread + self.queued
 
     @property
     def answers(self) -> int:
@@ -151,7 +153,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begins with a client."""
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(high=_HIGH_WATER)
+        self._outbox = Outbox(self._transport)
         self.address, self.port = endpoints(transport)
         self._secure = transport.get_extra_info("sslcontext") is not None
         self.since = monotonic()
@@ -203,13 +205,14 @@ class Connection(asyncio.Protocol):
             self._ready.clear()
         else:
             # What is still written while TLS shuts down would be a warning of asyncio each.
-            self._transport.close()
+            self._finish()
         return waiting
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio calls it so
         """Forgets the client, which has gone."""
         self.closing = True
         self._ready.clear()
+        self._outbox.clear()
         gone, self._on_lost, self._on_writable = self._on_lost, None, None
         if gone is not None:
             gone()
@@ -218,15 +221,19 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Stop sending: the client is slow."""
-        self.paused = True
+        self._outbox.paused = True
         self.since = monotonic()
         self._app.stalled(self)
 
     def resume_writing(self) -> None:
         """Goes on sending: the client has caught up."""
-        self.paused = False
         self.since = monotonic()
-        if self._on_writable is not None:
+        self._outbox.resume()
+        if self.paused:
+            return
+        if self.closing and not self.busy and not self._lingering:
+            self._transport.close()
+        elif self._on_writable is not None:
             self._on_writable()
         elif not self.busy:
             self._serve_soon()
@@ -280,8 +287,16 @@ class Connection(asyncio.Protocol):
         """Send a whole answer."""
         if self._transport.is_closing():
             return
-        self._transport.write(head + body)
+        if len(body) > HIGH_WATER:
+            self._outbox.send(head, body)
+        else:
+            self._outbox.send(head + body)
         self._answered(keep_alive)
+
+    def _finish(self) -> None:
+        """Close the connection once the client has been sent everything."""
+        if not self._outbox:
+            self._transport.close()
 
     def _answered(self, keep_alive: bool) -> None:
         self.busy = self.streaming = False
@@ -315,19 +330,23 @@ class Connection(asyncio.Protocol):
             return
         self.streaming = watch
         self._on_writable, self._on_lost = on_writable, on_lost
-        self._transport.write(head)
+        self._outbox.send(head)
 
     def write(self, data: bytes) -> None:
         """Send a part of a stream."""
-        if data and not self._transport.is_closing():
-            self._transport.write(chunk(data))
+        if not data or self._transport.is_closing():
+            return
+        if len(data) > HIGH_WATER:
+            self._outbox.send(b"%x\r\n" % len(data), data, b"\r\n")
+        else:
+            self._outbox.send(chunk(data))
 
     def end_stream(self, last: bytes, *, keep_alive: bool) -> None:
         """Send the end of a stream."""
         self._on_writable = self._on_lost = None
         if self._transport.is_closing():
             return
-        self._transport.write(chunk(last) + _LAST_CHUNK if last else _LAST_CHUNK)
+        self._outbox.send(chunk(last) + _LAST_CHUNK if last else _LAST_CHUNK)
         self._answered(keep_alive)
 
     def close(self) -> None:
@@ -341,10 +360,10 @@ class Connection(asyncio.Protocol):
             self._lingering = True
             self.since = monotonic()
             self._transport.resume_reading()
-            if self._transport.can_write_eof():
+            if self._transport.can_write_eof() and not self._outbox:
                 self._transport.write_eof()
             return
-        self._transport.close()
+        self._finish()
 
     def abort(self) -> None:
         """Hangs up at once."""
@@ -374,6 +393,6 @@ class Connection(asyncio.Protocol):
             return
         reason = f"{code} {_REASONS[code]}"
         head = f"HTTP/1.1 {reason}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
-        self._transport.write(f"{head}{reason}{detail}".encode())
+        self._outbox.send(f"{head}{reason}{detail}".encode())
         self.closing = True
-        self._transport.close()
+        self._finish()

@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol, cast
 
 from kontend.serve.http import hpack
 from kontend.serve.http.connection import endpoints, set_reading
+from kontend.serve.http.outbox import HIGH_WATER, unsent
 from kontend.serve.http.request_parser import HEADER_LIMIT, SMALL_BODY, Incoming
 from kontend.serve.http2 import frames
 from kontend.serve.http2.frames import ConnectionFault, Frame, FrameReader, StreamFault
@@ -34,8 +35,6 @@ MOST_IDLE_FRAMES: Final = 10_000
 SMALLEST_UPDATE: Final = 256
 #: Octets that may wait for the windows of the client before its next requests wait as well.
 _MOST_UNSENT: Final = 16 << 20
-#: Writing pauses when the operating system has not taken this much.
-_HIGH_WATER: Final = 64 * 1024
 #: Seconds for which the frames of one client are handled before others get a turn.
 _TURN: Final = 0.005
 
@@ -82,7 +81,9 @@ class Http2Connection(asyncio.Protocol):
         #: Bytes of bodies that the application knows of; frames that ask for nothing, since the last sweep.
         self._noted = 0
         self._idle_frames = 0
+        #: The frames of this turn, and their size.
         self._unsent: list[bytes] | None = None
+        self._unsent_size = 0
         self._scheduled = False
         self.choked = False
         self.closing = False
@@ -98,7 +99,7 @@ class Http2Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begins with a client."""
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(high=_HIGH_WATER)
+        self._transport.set_write_buffer_limits(high=HIGH_WATER)
         self.address, self.port = endpoints(transport)
         self.since = monotonic()
         self.number = self._app.connected(self)
@@ -112,7 +113,7 @@ class Http2Connection(asyncio.Protocol):
     @property
     def unread(self) -> int:
         """Bytes that wait for the client to read them."""
-        return self._transport.get_write_buffer_size() + self._streams.unread
+        return unsent(self._transport) + self._streams.unread
 
     @property
     def answers(self) -> int:
@@ -183,9 +184,8 @@ class Http2Connection(asyncio.Protocol):
         except Exception:  # a bug of ours must not go unseen
             traceback.print_exc(file=sys.stderr)
             self._give_up(frames.INTERNAL_ERROR, "")
-        unsent, self._unsent = self._unsent, None
-        if unsent and not self._transport.is_closing():
-            self._transport.write(b"".join(unsent))
+        self._flush()
+        self._unsent = None
         self._note_bodies()
         if self.closing and not self._streams:
             self._transport.close()
@@ -364,8 +364,17 @@ class Http2Connection(asyncio.Protocol):
         """Send frames: what belongs to one turn in one go."""
         if self._unsent is not None:
             self._unsent.append(data)
+            self._unsent_size += len(data)
+            if self._unsent_size > HIGH_WATER:
+                self._flush()
         elif not self._transport.is_closing():
             self._transport.write(data)
+
+    def _flush(self) -> None:
+        """Give the transport the frames so far: it tells when the client does not read them."""
+        if self._unsent and not self._transport.is_closing():
+            self._transport.write(b"".join(self._unsent))
+        self._unsent, self._unsent_size = [], 0
 
     def send_data(self, stream: Stream, data: bytes, *, end: bool) -> int:
         """Send as much of a body as the windows allow; return how much that is."""

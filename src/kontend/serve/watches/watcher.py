@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol
 
 from kontend.cluster.resources import Resource
+from kontend.cluster.wire.encoded import EncodedObject
 from kontend.cluster.wire.present import Stream
 from kontend.serve.gate import Tap
 from kontend.serve.http.media import JSON_TYPE, encode
@@ -33,6 +34,8 @@ _AT_ONCE: Final = 64 * 1024
 #: Seconds in which a client that was cut off may read what it was sent.
 _LAST_WORDS: Final = 10.0
 
+#: The parts of an event: large ones are shared by all clients that get them.
+Frame = tuple[bytes, ...]
 ChannelKey = tuple[Resource, str, str, str, str, object]
 
 
@@ -91,7 +94,7 @@ class Watcher:
         #: Changes up to this version have been sent.
         self.version = stream.watch.version
         #: The events that the watch begins with, as far as they have not been sent.
-        self._first: Iterator[bytes] | None = None
+        self._first: Iterator[Frame] | None = None
         #: Later events that wait for the client to read, and how many they are.
         self.pending: deque[bytes] = deque()
         self.behind = 0
@@ -108,13 +111,13 @@ class Watcher:
         self.connection.begin_stream(head, on_writable=self._drain_soon, on_lost=self._lost)
         self._drain_soon()
 
-    def _frames(self, events: Iterator[dict[str, Any] | None]) -> Iterator[bytes]:
+    def _frames(self, events: Iterator[dict[str, Any] | None]) -> Iterator[Frame]:
         """Encode the events so far, pauses as nothing; after an error the watch is over."""
         for event in events:
             if event is None:
-                yield b""
+                yield (b"",)
                 continue
-            yield encoded_event(event)
+            yield _parts(event)
             if event["type"] == "ERROR":
                 self._first = None
                 asyncio.get_running_loop().call_soon(self.end_if_open)
@@ -142,19 +145,26 @@ class Watcher:
         self._draining = False
         if self.connection.paused or self._over:
             return
-        part, size = [], 0
+        together: list[bytes] = []
+        size = 0
         while size < _AT_ONCE and (frame := self._next_frame()) is not None:
-            part.append(frame)
-            size += len(frame)
-            if not frame:
+            for part in frame:
+                size += len(part)
+                if len(part) < _AT_ONCE:
+                    together.append(part)
+                    continue
+                self.connection.write(b"".join(together))
+                self.connection.write(part)
+                together = []
+            if frame == (b"",):
                 break
-        if part:
-            self.connection.write(b"".join(part))
+        if frame is not None or size:
+            self.connection.write(b"".join(together))
             self._drain_soon()
         else:
             self.behind = 0
 
-    def _next_frame(self) -> bytes | None:
+    def _next_frame(self) -> Frame | None:
         if self._first is not None:
             try:
                 frame = next(self._first, None)
@@ -167,9 +177,9 @@ class Watcher:
             self._first = None
         if not self.pending:
             return None
-        frame = self.pending.popleft()
-        self.connection.queued -= len(frame)
-        return frame
+        data = self.pending.popleft()
+        self.connection.queued -= len(data)
+        return (data,)
 
     def _drain_soon(self) -> None:
         if not self._draining:
@@ -236,6 +246,15 @@ class Watcher:
         self._set_timer()
 
 
+def _parts(event: dict[str, Any]) -> Frame:
+    """Return the line of an event, without a copy of a large object in it."""
+    obj = event["object"]
+    if not isinstance(obj, EncodedObject):
+        return (encode(event, JSON_TYPE),)
+    head = b'{"type":"%b","object":' % event["type"].encode()
+    return (head, obj.json, b"}\n") if len(obj.json) >= _AT_ONCE else (head + obj.json + b"}\n",)
+
+
 def encoded_event(event: dict[str, Any]) -> bytes:
     """Return an event as a line of the answer."""
-    return encode(event, JSON_TYPE)
+    return b"".join(_parts(event))
