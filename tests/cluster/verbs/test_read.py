@@ -81,6 +81,10 @@ def test_later_pages_show_the_version_of_the_first(cluster: Cluster) -> None:
     assert second.body["metadata"]["resourceVersion"] == first.body["metadata"]["resourceVersion"]
 
 
+def test_a_limit_below_zero_is_none(cluster: Cluster) -> None:
+    assert len(_names(_list(cluster, limit=-1))) == 5
+
+
 def test_version_zero_ignores_the_limit(cluster: Cluster) -> None:
     assert len(_names(_list(cluster, limit=2, resourceVersion="0"))) == 5
 
@@ -93,9 +97,14 @@ def test_version_zero_ignores_the_limit(cluster: Cluster) -> None:
         ("AAAA", "continue key is not valid: invalid character"),
         (_token(v="meta.k8s.io/v2", rv=1, start="a"), "does not recognize this encoded version meta.k8s.io/v2"),
         (_token(rv=1, start="a"), "does not recognize this encoded version "),
-        (_token(v="meta.k8s.io/v1", rv="x", start="a"), "encoded start resourceVersion"),
-        (_token(v="meta.k8s.io/v1", rv=1, start=""), "encoded start resourceVersion"),
-        (_token(v="meta.k8s.io/v1", rv=1), "encoded start resourceVersion"),
+        (
+            _token(v="meta.k8s.io/v1", rv="x", start="a"),
+            "cannot unmarshal string into Go struct field continueToken.rv",
+        ),
+        (_token(v="meta.k8s.io/v1", rv=1, start=""), "encoded start key empty"),
+        (_token(v="meta.k8s.io/v1", rv=1), "encoded start key empty"),
+        (_token(v="meta.k8s.io/v1", rv=0, start="a"), "incorrect encoded start resourceVersion"),
+        (_token(v="meta.k8s.io/v1", rv=1, start="../../x"), "not valid: ../../x"),
     ],
 )
 def test_a_token_that_is_none_is_a_bad_request(cluster: Cluster, token: str, problem: str) -> None:
@@ -110,7 +119,7 @@ def test_a_token_and_a_version_exclude_each_other(cluster: Cluster) -> None:
     assert _names(_list(cluster, resourceVersion="0", **{"continue": token})) == ["c2", "c3", "c4"]
 
 
-@pytest.mark.parametrize("version", [0, -1])
+@pytest.mark.parametrize("version", [-1, -5])
 def test_a_token_without_a_version_reads_the_newest(cluster: Cluster, version: int) -> None:
     cluster.create(config_map("c9"))
     response = _list(cluster, **{"continue": _token(v="meta.k8s.io/v1", rv=version, start="c3")})

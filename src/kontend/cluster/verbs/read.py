@@ -20,6 +20,7 @@ from kontend.cluster.resources import Resource
 from kontend.cluster.state import State, Version
 from kontend.cluster.storage import read_back
 from kontend.cluster.verbs.selection import Pair, Selection, in_order, selected, starting_at
+from kontend.kube.encoding.json_syntax import go_kind
 from kontend.kube.encoding.json_text import MalformedJSON, parse_json
 from kontend.kube.errors import ApiError, BadRequest, Gone, Timeout, not_found, timeout
 from kontend.kube.field_errors import go_quote
@@ -73,7 +74,7 @@ def listing(state: State, target: Target, options: ListOptions) -> Listing:
         at, start = _continuation(state, options)
     else:
         at = _moment(state, options)
-    limit = options.limit if options.resource_version != "0" and not _one_name(target, options) else 0
+    limit = max(options.limit, 0) if options.resource_version != "0" and not _one_name(target, options) else 0
     exact = None if selection is None else selected(state, target, at, selection, start, limit)
     if selection is not None and exact is None:
         return _compared(target, at, starting_at(in_order(state, target, at), start), selection, limit)
@@ -219,6 +220,30 @@ def _token(at: int, start: str) -> str:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
+def _token_problem(value: Any) -> str:
+    """Return the server's complaint about the content of a token, if it has one."""
+    if value is not None and not isinstance(value, dict):
+        return f"json: cannot unmarshal {go_kind(value)} into Go value of type storage.continueToken"
+    fields = {"v": "", "rv": 0, "start": ""}
+    for name, content in (value or {}).items():
+        if name not in fields or content is None:
+            continue
+        if type(content) is not type(fields[name]):
+            of = "int64" if name == "rv" else "string"
+            return f"json: cannot unmarshal {go_kind(content)} into Go struct field continueToken.{name} of type {of}"
+        fields[name] = content
+    if fields["v"] != "meta.k8s.io/v1":
+        return f"server does not recognize this encoded version {fields['v']}"
+    if not fields["rv"]:
+        return "incorrect encoded start resourceVersion (version meta.k8s.io/v1)"
+    start = str(fields["start"])
+    if not start:
+        return "encoded start key empty (version meta.k8s.io/v1)"
+    # A path that leads elsewhere is refused with the path itself.
+    steps = start.removeprefix("/").split("/")
+    return start if steps != [""] and not {"", ".", ".."}.isdisjoint(steps) else ""
+
+
 def _continuation(state: State, options: ListOptions) -> tuple[int, str]:
     token = options.continue_token
     bad = "invalid continue token: continue key is not valid: "
@@ -230,15 +255,13 @@ def _continuation(state: State, options: ListOptions) -> tuple[int, str]:
         value = parse_json(raw)[0]
     except MalformedJSON as error:
         raise BadRequest(bad + error.message) from None
-    if not isinstance(value, dict) or value.get("v") != "meta.k8s.io/v1":
-        version = value.get("v", "") if isinstance(value, dict) else ""
-        raise BadRequest(f"{bad}server does not recognize this encoded version {version}")
-    at, start = value.get("rv"), value.get("start")
-    if not isinstance(at, int) or not isinstance(start, str) or not start:
-        raise BadRequest(f"{bad}encoded start resourceVersion 0 (meta.k8s.io/v1)")
+    problem = _token_problem(value)
+    if problem:
+        raise BadRequest(bad + problem)
+    at, start = value["rv"], value["start"]
     if options.resource_version and options.resource_version != "0":
         raise BadRequest("specifying resource version is not allowed when using continue")
-    if at == 0 or at == -1:
+    if at < 0:
         return state.resource_version, start
     if at < state.floor:
         raise Gone(
