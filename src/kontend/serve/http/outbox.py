@@ -22,7 +22,7 @@ def unsent(transport: asyncio.Transport) -> int:
 
 
 class Outbox:
-    """What waits for one client to read."""
+    """The bytes that wait for one client to read."""
 
     __slots__ = ("_parts", "_size", "_transport", "paused")
 
