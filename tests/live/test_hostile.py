@@ -353,6 +353,17 @@ def test_a_process_that_ends_as_it_starts_because_a_call_failed_is_started_again
     assert ends == ["controller ends while it starts (code 1), and is started again"]
 
 
+@pytest.mark.parametrize("ends", ["", "yes"], ids=["waits", "ends"])
+def test_an_instance_that_waits_for_the_lock_of_a_paused_one_is_right(ends: str) -> None:
+    """The holder of the lock is there: nothing is known about what happens when another one takes over."""
+    given = setting(python("hostile.py", "lock for life"), "plain.yaml", limit=3.0, ENDS=ends)
+    verdict = explore(given, only="status delayed until another")
+    assert verdict.ok, list(verdict.lines())
+    assert verdict.executed == verdict.plans > 1
+    (note,) = verdict.notes
+    assert note.startswith(f"{verdict.plans} plans could not be carried out: the other instance does not take over")
+
+
 #: Makes a lock when it starts, and only logs what the user does.
 IDLER = """
 import json, os, time, urllib.error, urllib.request, yaml

@@ -252,6 +252,10 @@ class Campaign:
                 found = tuple(each for each in judged if identity(each) not in known)  # no plan explains those
                 outcomes[plan] = JudgedRun(plan, run, found)
                 ranking.learn(plan, found=bool(found))
+                if run.blocked:  # as will be all that need the same
+                    for other in [each for each in waiting if _hands_over(each) and _hands_over(plan)]:
+                        waiting.remove(other)
+                        outcomes[other] = JudgedRun(other, replace(run, plan=other), ())
                 self._report(len(outcomes), len(plans), ledger)
                 await judge.judge(outcomes[plan])
 
@@ -358,6 +362,10 @@ class _Judge:
             self._campaign.tell(explained, baseline)
 
 
+def _hands_over(plan: Plan) -> bool:
+    return any(isinstance(perturbation, HandOver) for perturbation in plan.perturbations)
+
+
 def _is_certain(violation: Violation) -> bool:
     return violation.seen > 1 and violation.healed is None and not violation.unjudged and not violation.may_heal
 
@@ -377,7 +385,7 @@ def shorter_plans(baseline: Baseline, outcomes: Sequence[JudgedRun]) -> Iterator
     for plan, run, found in outcomes:
         if found or run.blocked or run.missed or plan.actions is not None:
             continue
-        if any(isinstance(perturbation, HandOver) for perturbation in plan.perturbations):
+        if _hands_over(plan):
             continue
         for number, state in run.settled.items():
             if number < actions and nearest_differences(run, state, expected[number]):

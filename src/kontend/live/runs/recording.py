@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kontend.cluster.state import State
-from kontend.live.gate.call import Call
+from kontend.live.gate.call import UNJUDGED, Call
 from kontend.live.process.process import Process
 from kontend.live.process.quiescence import Rest, Wait
 from kontend.live.runs.outcome import Exit, Run
@@ -71,6 +71,20 @@ class Recording:
             self.blocked = _TWO_INSTANCES
             return
         self.exits.append(Exit(process.name, process.code if process.code is not None else 0, tail))
+
+    def note_no_successor(self) -> None:
+        """Note that the other instance has not taken over from the paused one, if it is for want of a lock.
+
+        A lock that does not expire belongs to the first instance for as long as its pod is there. It is only paused, so
+        the other one is right to wait or to end; nothing can be said about a late write then.
+        """
+        requests = [each for each in self.stage.gate.log.requests() if each.process == SECOND]
+        if self.blocked or any(each.changed and each.call.resource not in UNJUDGED for each in requests):
+            return
+        failed = next((each for each in reversed(requests) if each.code >= 400), None)
+        why = f": {failed.call} fails: {failed.code} {failed.message}" if failed is not None else ""
+        self.blocked = f"the other instance does not take over from one that is paused{why}"
+        self.exits = [ended for ended in self.exits if ended.process != SECOND]
 
     def outcome(self, final: State, **more: Any) -> Run:
         """Return the run, as far as it has come, with a final state; ``more`` are further fields of it."""

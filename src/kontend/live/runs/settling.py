@@ -110,7 +110,11 @@ async def _hand_over(stage: Stage, recording: Recording) -> None:
     stage.instances.expire_leases()
     stage.current = SECOND
     await stage.start(SECOND)
-    await settle(stage, recording)
+    try:
+        await settle(stage, recording)
+    except Over:
+        recording.note_no_successor()
+        raise
     for _ in range(plan.actions):
         if not stage.user.is_done:
             stage.user.act_until(stage.gate.action + 1)
