@@ -96,13 +96,15 @@ def test_a_go_operator_says_where_a_write_comes_from() -> None:
 
 #: Creates a ConfigMap in a task.
 PROGRAM = """
-import asyncio, json, os, urllib.request, yaml
+import asyncio, json, os, sys, urllib.request, yaml
 
 async def create(name):
     server = yaml.safe_load(open(os.environ["KUBECONFIG"]))["clusters"][0]["cluster"]["server"]
     body = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}).encode()
     request = urllib.request.Request(f"{server}/api/v1/namespaces/default/configmaps", body)
-    await asyncio.to_thread(urllib.request.urlopen, request)
+    if sys.argv[1] == "in a thread":
+        await asyncio.to_thread(urllib.request.urlopen, request)
+    urllib.request.urlopen(request)
 
 async def main():
     await asyncio.gather(create("c"), asyncio.sleep(100))
@@ -111,11 +113,12 @@ asyncio.run(main())
 """
 
 
-def test_a_python_program_says_where_a_write_comes_from_also_in_tasks(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("way", "call"), [("in a thread", "to_thread"), ("at once", "    urllib.request.urlopen")])
+def test_a_python_program_says_where_a_write_comes_from_also_in_tasks(tmp_path: Path, way: str, call: str) -> None:
     program = tmp_path / "operator.py"
     program.write_text(PROGRAM)
-    given = setting([sys.executable, str(program)])
+    given = setting([sys.executable, str(program), way])
     given = replace(given, command=asked(given.command))
     found = asked_at(given, Point(Call("create", "configmaps", "default", "c")))
-    line = next(number for number, text in enumerate(PROGRAM.splitlines(), start=1) if "to_thread" in text)
+    line = next(number for number, text in enumerate(PROGRAM.splitlines(), start=1) if call in text)
     assert found == [Origin("create", "operator.py", line)]

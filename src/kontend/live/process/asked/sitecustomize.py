@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import os
 import signal
 import sys
 import sysconfig
 import threading
 from collections.abc import Iterator
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from types import FrameType
 from typing import Any
 
@@ -27,9 +28,12 @@ def stacks() -> Iterator[list[Place]]:
     """The own frames of all threads and tasks that wait in a library, innermost first."""
     threads = dict(sys._current_frames())
     with contextlib.suppress(RuntimeError):  # no loop runs in this thread
+        current = asyncio.current_task()
         for task in asyncio.all_tasks():
-            yield _own([*_awaiting(task.get_coro())][::-1])
-        threads.pop(threading.get_ident(), None)  # it runs the tasks
+            if task is not current:
+                yield _own([*_awaiting(task.get_coro())][::-1])
+        if current is None:
+            threads.pop(threading.get_ident(), None)  # the loop waits
     for frame in threads.values():
         yield _own([*_callers(frame)])
 
@@ -79,10 +83,10 @@ def _install() -> None:
     with contextlib.suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGQUIT, _answer)
     # There may be another one, which this one hides.
-    sys.path[:] = [each for each in sys.path if os.path.abspath(each) != HERE]
-    sys.modules.pop("sitecustomize", None)
-    with contextlib.suppress(ImportError):
-        importlib.import_module("sitecustomize")
+    others = [each for each in sys.path if os.path.abspath(each) != HERE]
+    spec = PathFinder.find_spec("sitecustomize", others)
+    if spec is not None and spec.loader is not None:
+        spec.loader.exec_module(module_from_spec(spec))
 
 
 if __name__ == "sitecustomize":
