@@ -12,7 +12,7 @@ from kontend.explore.properties.overwrites import path_text
 from kontend.live.gate.perturbation import TOUCHED
 from kontend.live.properties.final_state import differences
 from kontend.live.properties.learning import learn
-from kontend.live.properties.masking import comparable
+from kontend.live.properties.masking import FIRST_VERSION, comparable
 
 
 def config_map(name: str, **data: Any) -> dict[str, Any]:
@@ -116,3 +116,20 @@ def test_certificates_and_keys_are_equal_from_run_to_run_also_in_secrets() -> No
 
     assert differences(comparable(initial, kept("A")), comparable(initial, kept("B"))) == []
     assert len(differences(comparable(initial, kept("A")), comparable(initial, kept("A", "PRIVATE KEY")))) == 2
+
+
+def test_versions_are_equal_from_run_to_run_wherever_they_are_copied() -> None:
+    """A run with one write more has other versions in the labels that say from which version a child was made."""
+    initial = Cluster().state.replace(resource_version=FIRST_VERSION)
+
+    def owned(*, extra: int, port: str = "8080") -> State:
+        cluster = Cluster(state=initial)
+        for number in range(extra):
+            cluster.create(config_map(f"gone-{number}"))
+            cluster.delete("ConfigMap/v1", f"gone-{number}")
+        version = cluster.create(config_map("owner"))["metadata"]["resourceVersion"]
+        cluster.create(config_map("child", label=version, text=f"made from {version}", port=port))
+        return cluster.state
+
+    assert differences(comparable(initial, owned(extra=0)), comparable(initial, owned(extra=2))) == []
+    assert len(differences(comparable(initial, owned(extra=0)), comparable(initial, owned(extra=0, port="80")))) == 1

@@ -27,6 +27,7 @@ from kontend.live.process.command import Command, places_in
 from kontend.live.process.process import CannotStart
 from kontend.live.process.quiescence import Patience
 from kontend.live.process.ready import BadReady, parse_ready
+from kontend.live.properties.masking import FIRST_VERSION
 from kontend.live.runs.in_cluster import InCluster
 from kontend.live.runs.setting import PRIMARY, SECOND, InsideCluster, Setting
 from kontend.live.runs.webhooks import CERTS, DEFAULT_DIRECTORY, Webhooks
@@ -178,6 +179,8 @@ def setting_of(options: Namespace, command: Sequence[str], beside: Sequence[Sequ
     if in_cluster is not None:
         pods = [Manifest(obj, "--in-cluster") for obj in in_cluster.objects((PRIMARY, SECOND))]
         state, _ = manifests.store_all(state, pods, manager="kontend")
+    # As on a cluster that has been used: a version in a label is no small number then.
+    state = state.replace(resource_version=max(state.resource_version, FIRST_VERSION))
     actions = read_actions(options.actions) if options.actions else ()
     directory = options.directory.resolve()
     if not directory.is_dir():

@@ -37,6 +37,9 @@ _PEM: Final = re.compile(r"-----BEGIN ([A-Z ]+)-----")
 _PEM_AS_DATA: Final = "LS0tLS1CRUdJTi"
 #: The letters of base64 in which the first line of a key or a certificate is.
 _HEADER: Final = 80
+#: Versions from this one on are taken for versions wherever they appear: no replicas, ports or sizes are so large.
+FIRST_VERSION: Final = 1_000_000
+_NUMBER: Final = re.compile(r"(?<![\w.])\d{7,}(?![\w.])")
 #: Metadata that every write changes, or that says who wrote.
 _DROPPED: Final = ("resourceVersion", "uid", "creationTimestamp", "generation", "managedFields", "selfLink")
 #: Resources of the server itself.
@@ -68,6 +71,8 @@ class _Names:
     by_uid: dict[str, str] = field(default_factory=dict)
     masked: dict[str, str] = field(default_factory=dict)
     addresses: dict[str, str] = field(default_factory=dict)
+    #: The resourceVersions of the run. Controllers copy them into labels and annotations, to see what is older.
+    versions: range = range(0)
     #: Finds made-up names and the beginnings of uids within a text, the longest first.
     _within: re.Pattern[str] | None = None
     _tokens: dict[str, str] = field(default_factory=dict)
@@ -88,6 +93,7 @@ class _Names:
             return f"<{drawn[1].lower()}>"
         text = _UUID.sub(lambda match: self.by_uid.get(match[0], "<uuid>"), text)
         text = _TIME.sub("<time>", text)
+        text = _NUMBER.sub(lambda match: "<version>" if int(match[0]) in self.versions else match[0], text)
         text = _ADDRESS.sub(lambda match: self.addresses.get(match[0], "<address>"), text)
         if self._within is not None:
             text = self._within.sub(lambda match: self._tokens[match[0]], text)
@@ -121,6 +127,8 @@ def comparable(initial: State, state: State, mask: Mask = NO_MASK) -> Objects:
                     derived.add((resource, key))
                 _drop_notes(obj["metadata"], notes_of(version))
     names = _names_of(objects, mask)
+    if initial.resource_version >= FIRST_VERSION:
+        names.versions = range(initial.resource_version + 1, state.resource_version + 1)
     if any(key.name == SECOND for key in initial.objects("pods")):  # whoever took over has its name in locks
         names.masked[SECOND] = PRIMARY
     names.settle()
@@ -250,6 +258,8 @@ def _masked(value: Any, names: _Names, generation: int | None) -> Any:
         return masked
     if isinstance(value, list):
         return [_masked(item, names, generation) for item in value]
+    if isinstance(value, int) and value in names.versions:
+        return "<version>"
     return names.in_text(value) if isinstance(value, str) else value
 
 
