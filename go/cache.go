@@ -5,21 +5,19 @@ package kontend
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -32,10 +30,11 @@ type views struct {
 
 	e *exploration
 
-	mu sync.Mutex
-	// The informers of the controller that registers its handlers at the moment.
+	mu        sync.Mutex
 	informers map[informerKey]*informer
 	indexes   map[schema.GroupVersionKind]map[string]client.IndexerFunc
+	// The controller that is being set up, to which handlers of events belong.
+	owner *controller
 }
 
 var _ cache.Cache = &views{}
@@ -71,7 +70,7 @@ func kindName(gvk schema.GroupVersionKind) string {
 }
 
 func (v *views) read(ctx context.Context, c *call) (json.RawMessage, error) {
-	run := v.e.current
+	run := v.e.running()
 	if run == nil {
 		return nil, fmt.Errorf("kontend: cached %s of %s outside of a reconcile", c.Verb, c.Kind)
 	}
@@ -220,18 +219,10 @@ func (v *views) informer(gvk schema.GroupVersionKind, as form) *informer {
 	defer v.mu.Unlock()
 	key := informerKey{gvk, as}
 	if v.informers[key] == nil {
-		v.informers[key] = &informer{}
+		decode := func(data []byte) (runtime.Object, error) { return v.decode(gvk, as, data) }
+		v.informers[key] = &informer{views: v, gvk: gvk, decode: decode, selector: labels.Everything()}
 	}
 	return v.informers[key]
-}
-
-// takeInformers returns the informers so far, and begins with none.
-func (v *views) takeInformers() map[informerKey]*informer {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	taken := v.informers
-	v.informers = map[informerKey]*informer{}
-	return taken
 }
 
 func (v *views) RemoveInformer(context.Context, client.Object) error { return nil }
@@ -242,34 +233,3 @@ type informerKey struct {
 	gvk schema.GroupVersionKind
 	as  form
 }
-
-// informer keeps the handlers that a controller registers. The explorer says when an event reaches them.
-type informer struct {
-	toolscache.SharedIndexInformer
-	mu       sync.Mutex
-	handlers []toolscache.ResourceEventHandler
-}
-
-type registration struct {
-	toolscache.ResourceEventHandlerRegistration
-}
-
-func (registration) HasSynced() bool { return true }
-
-func (i *informer) AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.handlers = append(i.handlers, handler)
-	return registration{}, nil
-}
-
-func (i *informer) AddEventHandlerWithResyncPeriod(handler toolscache.ResourceEventHandler, _ time.Duration) (toolscache.ResourceEventHandlerRegistration, error) {
-	return i.AddEventHandler(handler)
-}
-
-func (i *informer) RemoveEventHandler(toolscache.ResourceEventHandlerRegistration) error { return nil }
-func (i *informer) AddIndexers(toolscache.Indexers) error {
-	return errors.New("kontend: an informer's own indexers are not supported; use mgr.GetFieldIndexer()")
-}
-func (i *informer) HasSynced() bool { return true }
-func (i *informer) IsStopped() bool { return false }

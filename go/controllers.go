@@ -21,13 +21,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// controller is one of the controllers of a manager.
+// controller is one of the controllers of a manager, or one that is written with client-go alone.
 type controller struct {
+	views *views
+	info  controllerInfo
+	// The informers whose events it handles.
+	informers []*informer
+
+	// Of controller-runtime.
 	reconcile.Reconciler
-	info      controllerInfo
-	queue     *queue
-	informers map[informerKey]*informer
-	scheme    *views
+	queue    *sources
+	channels []*channel
+	// Of client-go: handles one item of the queue.
+	work func(context.Context) bool
 }
 
 // runnableController is a controller as the builder adds it to a manager.
@@ -44,7 +50,8 @@ func startController(c runnableController, v *views) (*controller, error) {
 		return nil, fmt.Errorf("%T is not a controller of controller-runtime", c)
 	}
 	fields := value.Elem()
-	started := &controller{Reconciler: c, queue: &queue{asked: make(chan struct{})}, scheme: v}
+	started := &controller{Reconciler: c, views: v}
+	started.queue = &sources{queue: queue[reconcile.Request]{e: v.e, of: started}, asked: make(chan struct{})}
 	newQueue := func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 		return started.queue
 	}
@@ -54,7 +61,9 @@ func startController(c runnableController, v *views) (*controller, error) {
 	fields.FieldByName("RecoverPanic").Set(reflect.ValueOf(&recovers))
 	started.info.Name = fields.FieldByName("Name").String()
 	started.info.Concurrent = max(1, int(fields.FieldByName("MaxConcurrentReconciles").Int()))
-	v.takeInformers()
+	started.channels = started.takeChannels(fields)
+	v.owner = started
+	defer func() { v.owner = nil }()
 	failed := make(chan error, 1)
 	go func() { failed <- c.Start(context.Background()) }()
 	select {
@@ -64,7 +73,6 @@ func startController(c runnableController, v *views) (*controller, error) {
 	case <-time.After(10 * time.Second):
 		return nil, fmt.Errorf("controller %s does not start: a source of it waits for something", started.info.Name)
 	}
-	started.informers = v.takeInformers()
 	started.describe(reconciledKind(fields.FieldByName("LogConstructor").Interface()))
 	return started, nil
 }
@@ -92,13 +100,16 @@ func reconciledKind(constructor any) (kind schema.GroupKind) {
 func (c *controller) describe(reconciled schema.GroupKind) {
 	kinds := map[string]bool{} // those with mapping functions
 	own, itself := "", ""
-	for key, informer := range c.informers {
-		name := kindName(key.gvk)
-		if key.gvk.GroupKind() == reconciled {
+	for _, informer := range c.informers {
+		name := kindName(informer.gvk)
+		if informer.gvk.GroupKind() == reconciled {
 			own = name
 		}
 		for _, handler := range informer.handlers {
-			switch typeName := handlerType(handler); {
+			if handler.owner != c {
+				continue
+			}
+			switch typeName := handlerType(handler.ResourceEventHandler); {
 			case strings.HasPrefix(typeName, "handler.TypedEnqueueRequestForObject["):
 				if itself == "" || name < itself {
 					itself = name
@@ -145,24 +156,25 @@ func handlerType(handler any) string {
 	return ""
 }
 
-// reconcile runs the reconciler, and reads its result as controller-runtime does.
-func (c *controller) reconcile(ctx context.Context, module string, m *message) (answer *reply) {
+// handled runs the reconciler or the worker, and reads its result as controller-runtime does.
+func (c *controller) handled(ctx context.Context, r *run, request request) (answer *reply) {
 	defer func() {
 		if p := recover(); p != nil {
 			// The frames that have panicked are still there, below this function.
-			answer = &reply{Done: &done{Again: true, Panic: &crash{fmt.Sprint(p), lineIn(module), framesFrom(module)}}}
+			answer = &reply{Done: &done{Again: true, Panic: &crash{fmt.Sprint(p), lineIn(r.module), framesFrom(r.module)}}}
 		}
 	}()
-	key := client.ObjectKey{Namespace: m.Namespace, Name: m.Name}
+	r.worker, r.asked = c, request
+	if c.work != nil {
+		return &reply{Done: c.worked(ctx, r)}
+	}
+	key := client.ObjectKey{Namespace: request.Namespace, Name: request.Name}
 	result, err := c.Reconcile(ctx, reconcile.Request{NamespacedName: key})
 	d := &done{}
 	switch {
 	case err != nil:
-		d.Error, d.Again = err.Error(), !errors.Is(err, reconcile.TerminalError(nil))
-		var status apierrors.APIStatus
-		if errors.As(err, &status) {
-			d.Status, _ = json.Marshal(status.Status())
-		}
+		d.Again = !errors.Is(err, reconcile.TerminalError(nil))
+		d.fail(err)
 	case result.RequeueAfter > 0:
 		d.Again, d.After = true, result.RequeueAfter.Seconds()
 	case result.Requeue: //nolint:staticcheck // deprecated, and still obeyed
@@ -171,23 +183,37 @@ func (c *controller) reconcile(ctx context.Context, module string, m *message) (
 	return &reply{Done: d}
 }
 
+// fail says with which error a reconcile has ended.
+func (d *done) fail(err error) {
+	d.Error = err.Error()
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		d.Status, _ = json.Marshal(status.Status())
+	}
+}
+
 // event hands an event to the handlers of a kind, which add requests to the queue.
-func (c *controller) event(m *message) *reply {
-	c.queue.added = nil
-	for key, informer := range c.informers {
-		if kindName(key.gvk) != m.Kind {
+func (c *controller) event(ctx context.Context, r *run, m *message) *reply {
+	if m.Kind == eventKind {
+		if err := c.handleDeclared(ctx, c.views.e.events, m.Old, m.New); err != nil {
+			return failed(problemUnsupported, err)
+		}
+	}
+	for _, informer := range c.informers {
+		if kindName(informer.gvk) != m.Kind {
 			continue
 		}
-		before, err := c.object(key, m.Old)
+		before, err := informer.object(m.Old)
 		if err != nil {
 			return failed(problemUnsupported, err)
 		}
-		after, err := c.object(key, m.New)
+		after, err := informer.object(m.New)
 		if err != nil {
 			return failed(problemUnsupported, err)
 		}
 		for _, handler := range informer.handlers {
 			switch {
+			case handler.owner != c || before == nil && after == nil:
 			case before == nil:
 				handler.OnAdd(after, false)
 			case after == nil:
@@ -197,44 +223,22 @@ func (c *controller) event(m *message) *reply {
 			}
 		}
 	}
-	requests := []request{}
-	for _, added := range c.queue.added {
-		requests = append(requests, request{added.Namespace, added.Name})
-	}
-	return &reply{Requests: requests, Done: &done{}}
-}
-
-// object is an object of an event; nil, without a type, for none.
-func (c *controller) object(key informerKey, data json.RawMessage) (any, error) {
-	if len(data) == 0 || string(data) == "null" {
-		return nil, nil
-	}
-	return c.scheme.decode(key.gvk, key.as, data)
+	return &reply{Done: &done{}}
 }
 
 func failed(kind string, err error) *reply {
 	return &reply{Problem: &problem{Kind: kind, Text: err.Error()}}
 }
 
-// queue records what event handlers add. Nothing is ever taken from it.
-type queue struct {
-	workqueue.TypedRateLimitingInterface[reconcile.Request]
+// sources is the queue to which the sources of a controller of controller-runtime add.
+type sources struct {
+	queue[reconcile.Request]
 	asked    chan struct{}
 	hasAsked atomic.Bool
-	added    []reconcile.Request
 }
 
-func (q *queue) Add(request reconcile.Request)                       { q.added = append(q.added, request) }
-func (q *queue) AddAfter(request reconcile.Request, _ time.Duration) { q.Add(request) }
-func (q *queue) AddRateLimited(request reconcile.Request)            { q.Add(request) }
-func (q *queue) Forget(reconcile.Request)                            {}
-func (q *queue) NumRequeues(reconcile.Request) int                   { return 0 }
-func (q *queue) Len() int                                            { return 0 }
-func (q *queue) Done(reconcile.Request)                              {}
-func (q *queue) ShutDown()                                           {}
-
 // Get is called by the first worker, when all sources have registered. It never returns.
-func (q *queue) Get() (reconcile.Request, bool) {
+func (q *sources) Get() (reconcile.Request, bool) {
 	if q.hasAsked.CompareAndSwap(false, true) {
 		close(q.asked)
 	}

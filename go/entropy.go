@@ -18,7 +18,7 @@ type entropy struct {
 }
 
 func (s entropy) Read(p []byte) (int, error) {
-	run := s.e.current
+	run := s.e.running()
 	if run == nil {
 		return s.real.Read(p)
 	}

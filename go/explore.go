@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -88,12 +89,28 @@ type exploration struct {
 	mapper      meta.RESTMapper
 	views       *views
 	controllers map[string]*controller
-	runs        map[int]*run
-	memory      []reflect.Value
-	types       types
-	externals   []*external
+	// The same, in the order in which they were added.
+	order     []*controller
+	events    []declared
+	runs      map[int]*run
+	memory    []reflect.Value
+	types     types
+	externals []*external
 	// The run that is not waiting. There is never more than one.
 	current *run
+	// The run whose events on channels are handled, outside of its bubble.
+	sender *run
+	// A list that is made to learn what an informer shows.
+	listing atomic.Pointer[listing]
+}
+
+// running is the run on whose behalf the caller acts. It is nil for goroutines that were started before any run, such
+// as those of a recorder of events: at which call of a run they act is chance.
+func (e *exploration) running() *run {
+	if e.current == nil || !inBubble() {
+		return nil
+	}
+	return e.current
 }
 
 func (e *exploration) serve(messages, replies *os.File) {
@@ -101,6 +118,7 @@ func (e *exploration) serve(messages, replies *os.File) {
 	crand.Reader = source
 	uuid.SetRand(source)
 	refuseConnections(e)
+	informers = newInformer
 	if os.Getenv("KONTEND_LOG") == "" {
 		ctrl.SetLogger(logr.Discard())
 	}
@@ -142,9 +160,10 @@ func (e *exploration) handle(m *message) *reply {
 		e.runs[m.ID] = r
 		go func() {
 			if m.Op == "event" {
-				r.start(e.t, m.Now, func(context.Context) *reply { return c.event(m) })
+				r.start(e.t, m.Now, func(ctx context.Context) *reply { return c.event(ctx, r, m) })
 			} else {
-				r.start(e.t, m.Now, func(ctx context.Context) *reply { return c.reconcile(ctx, e.module, m) })
+				asked := request{m.Namespace, m.Name}
+				r.start(e.t, m.Now, func(ctx context.Context) *reply { return c.handled(ctx, r, asked) })
 			}
 		}()
 		return e.next(r)
@@ -177,6 +196,10 @@ func (e *exploration) next(r *run) *reply {
 		limit = patienceBeside
 	}
 	answer := r.next(limit)
+	if answer.Problem == nil {
+		e.handOver(r)
+		answer = r.with(answer)
+	}
 	e.current = nil
 	chooseOrder(0)
 	if len(e.memory) > 0 {
@@ -204,7 +227,7 @@ func (e *exploration) hello(m *message) *reply {
 	if err != nil {
 		return failed(problemSetup, err)
 	}
-	if err := e.setup(withoutEvents(mgr)); err != nil {
+	if err := e.addControllers(withoutEvents(mgr)); err != nil {
 		return setupFailed(err)
 	}
 	answer := &reply{}
@@ -218,6 +241,16 @@ func (e *exploration) hello(m *message) *reply {
 			return setupFailed(err)
 		}
 		e.controllers[c.info.Name] = c
+		e.order = append(e.order, c)
+	}
+	if err := e.checkEvents(); err != nil {
+		return failed(problemSetup, err)
+	}
+	if err := e.nameKinds(); err != nil {
+		return failed(problemSetup, err)
+	}
+	for _, c := range e.order {
+		c.info.Events = c.eventNames(e.events)
 		answer.Controllers = append(answer.Controllers, c.info)
 	}
 	answer.Externals = e.externals
@@ -227,6 +260,16 @@ func (e *exploration) hello(m *message) *reply {
 		}
 	}
 	return answer
+}
+
+// addControllers calls the function of the test. Functions that make an informer return no error.
+func (e *exploration) addControllers(mgr ctrl.Manager) (err error) {
+	defer func() {
+		if failure, ok := recover().(informerFailed); ok {
+			err = failure.error
+		}
+	}()
+	return e.setup(mgr)
 }
 
 // setupFailed names the kind where one has no definition.

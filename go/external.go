@@ -28,14 +28,18 @@ func External[State, Call, Answer any](name string, initial State, respond func(
 		active.externals = append(active.externals, &external{Name: name, State: state, respond: responding(respond)})
 	}
 	return func(ctx context.Context, c Call) (answer Answer, err error) {
-		if active == nil || active.current == nil {
+		var r *run
+		if active != nil {
+			r = active.running()
+		}
+		if r == nil {
 			return answer, fmt.Errorf("kontend: a call of %s outside of a reconcile", name)
 		}
 		body, err := json.Marshal(c)
 		if err != nil {
 			return answer, err
 		}
-		m, err := active.current.ask(ctx, &call{Type: "external", Name: name, Body: body})
+		m, err := r.ask(ctx, &call{Type: "external", Name: name, Body: body})
 		if err != nil {
 			return answer, err
 		}

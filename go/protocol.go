@@ -56,8 +56,9 @@ type reply struct {
 	Calls []*call `json:"calls,omitempty"`
 	// The end of a reconcile.
 	Done *done `json:"done,omitempty"`
-	// The requests that an event enqueues.
-	Requests []request `json:"requests,omitempty"`
+	// What the run has added to queues since its last reply: by the handlers of an event, by a worker of client-go, or
+	// by what a reconcile sends on a channel.
+	Added []addition `json:"added,omitempty"`
 	// hello: the controllers of the manager.
 	Controllers []controllerInfo `json:"controllers,omitempty"`
 	// hello: what is outside of the cluster.
@@ -142,7 +143,9 @@ type controllerInfo struct {
 	// The kind that the controller reconciles: the first one with a handler that enqueues the object itself.
 	Kind string `json:"kind"`
 	// The other kinds that it watches; those in Mapped have mapping functions.
-	Kinds      []string `json:"kinds"`
-	Mapped     []string `json:"mapped"`
+	Kinds  []string `json:"kinds"`
+	Mapped []string `json:"mapped"`
+	// The declared events that it gets.
+	Events     []string `json:"events"`
 	Concurrent int      `json:"concurrent"`
 }

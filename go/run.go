@@ -3,6 +3,8 @@
 package kontend
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,11 +37,22 @@ type run struct {
 	// The declared memory while others run.
 	memory json.RawMessage
 
+	// The request that is handled, and by which controller; for a worker of client-go, it has taken the request.
+	worker *controller
+	asked  request
+	taken  bool
+
 	mu     sync.Mutex
 	made   int
 	fresh  []*call
 	calls  []*call
 	result *reply
+	// What it has added to queues since the last reply.
+	added []addition
+	// For a worker: it wants to handle its request again, and the error that it has reported.
+	again bool
+	after time.Duration
+	err   error
 	// Something that the run did and that cannot be explored.
 	refused *problem
 	closed  bool
@@ -233,6 +246,29 @@ func (r *run) next(patience time.Duration) *reply {
 		text := fmt.Sprintf("still busy after %v", patience)
 		return &reply{Problem: &problem{Kind: kind, Text: text, location: where, Stack: stack}}
 	}
+}
+
+// with is a reply with what the run has added to queues since the last one.
+func (r *run) with(answer *reply) *reply {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refused != nil && !r.closed {
+		return &reply{Problem: r.refused}
+	}
+	// Goroutines that add at the same time have no order of their own.
+	slices.SortFunc(r.added, func(one, other addition) int {
+		return cmp.Or(cmp.Compare(one.Controller, other.Controller), cmp.Compare(one.Namespace, other.Namespace), cmp.Compare(one.Name, other.Name))
+	})
+	answer.Added = slices.Compact(r.added)
+	r.added = nil
+	return answer
+}
+
+// inBubble reports whether the calling goroutine belongs to a run.
+func inBubble() bool {
+	var header [96]byte
+	first, _, _ := bytes.Cut(header[:runtime.Stack(header[:], false)], []byte("\n"))
+	return bytes.Contains(first, []byte("synctest bubble"))
 }
 
 // goroutinesOf is the stacks of the goroutines that run code of a module, and the innermost line of the first of them.

@@ -15,7 +15,10 @@ import (
 type transport struct{ e *exploration }
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	run := t.e.current
+	if listing := t.e.listing.Load(); listing != nil {
+		return listing.note(r), nil
+	}
+	run := t.e.running()
 	if run == nil {
 		return nil, fmt.Errorf("kontend: %s %s outside of a reconcile", r.Method, r.URL)
 	}
@@ -38,11 +41,15 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if m.Code == 0 {
 		return nil, lostResponse{}
 	}
+	return responseTo(r, m.Code, m.Body), nil
+}
+
+func responseTo(r *http.Request, code int, body []byte) *http.Response {
 	return &http.Response{
-		StatusCode: m.Code, Status: http.StatusText(m.Code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
-		Body: io.NopCloser(bytes.NewReader(m.Body)), ContentLength: int64(len(m.Body)),
-	}, nil
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}
 }
 
 // lostResponse is the error of a call that the server may have carried out.

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 from kontend.cluster.cluster import Cluster
 from kontend.explore.problems import BadScenario
+from kontend.explore.program.external import EXTERNAL, SENT
 from kontend.kube.meta.names import Key, kind_of
 from kontend.runtime.source_location import SourceLocation, caller
 
@@ -141,6 +142,12 @@ def delete(obj: Mapping[str, Any], *, when: Condition | None = None, retry: bool
 
     perform = partial(_delete, kind, name, namespace)
     return Action(f"deletes {_named(obj)}", perform, kind, Key(namespace, name), when, retry, deletes=True)
+
+
+def sent(name: str) -> Action:
+    """Something outside of the cluster sends a declared event to the controllers that get it."""
+    perform = partial(_patch, EXTERNAL, name, {"state": SENT}, "", "")
+    return Action(f"sends the event {name}", perform, EXTERNAL, Key("", name))
 
 
 # Functions of the module, so that an action can be sent to another process.

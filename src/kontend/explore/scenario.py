@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from kontend.cluster.startup.manifests import BadManifest, read, read_definitions
-from kontend.explore.actions import USER, Action, Writer
+from kontend.explore.actions import USER, Action, Writer, sent
 from kontend.explore.problems import BadScenario
+from kontend.explore.program.foreign import ForeignController
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.property import Property
 from kontend.runtime.controller import Controller
@@ -259,7 +260,12 @@ class Scenario:
         users = [Writer(USER, self.actions)] if self.actions else []
         for user in self.writers:
             users += [user] if user.ordered else [Writer(user.name, [action]) for action in user.actions]
-        return users
+        return users + [Writer(name, [sent(name)]) for name in self._events()]
+
+    def _events(self) -> list[str]:
+        """The events from outside of the cluster that the code of controllers declares."""
+        controllers = (one for one in self.controllers if isinstance(one, ForeignController))
+        return list(dict.fromkeys(name for controller in controllers for name in controller.events))
 
     def property_names(self) -> list[str]:
         """The names under which violations are reported: the scenario's own properties, then the built-in ones."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kontend import Cluster
-from kontend.explore import Bounds, Scenario, check, never
+from kontend.explore import Bounds, Scenario, check, never, sometimes
 from kontend.explore.exploring import SearchOptions, explore
 from kontend.explore.golang.controllers import go_controllers
 from kontend.explore.model.model import Model
@@ -144,6 +144,41 @@ def test_goroutines_call_at_once_in_every_order() -> None:
     verdict = _explored("Parallel")
     assert verdict.ok
     assert verdict.states == 92
+
+
+def _traces(verdict: Verdict, property: str) -> str:
+    return "\n".join(line for one in verdict.violations if one.property == property for line in one.trace)
+
+
+def test_workers_of_client_go_read_their_listers_from_views() -> None:
+    verdict = _explored("Worker")
+    trace = _traces(verdict, "diverged")
+    assert "worker#2: cached list Secret/v1 in default (stale)" in trace
+    fix = next(document.violation.fix for document in verdict.documents if document.violation.property == "diverged")
+    assert fix is not None
+    assert fix.line is not None
+    assert fix.line.file.endswith("worker.go")
+
+
+def test_a_worker_with_names_of_its_own_holds() -> None:
+    verdict = _explored("LockedWorker")
+    assert verdict.ok
+    assert verdict.exhausted
+
+
+def test_an_event_that_a_reconcile_sends_on_a_channel_is_lost_in_a_crash() -> None:
+    trace = _traces(_explored("Notifies"), "diverged")
+    assert "crashes" in trace
+    assert "listener" not in trace.partition("crashes")[2]
+
+
+def test_a_declared_event_triggers_the_controllers_of_its_channel() -> None:
+    controllers = go_controllers(FAULTY, "TestExplorePolled")
+    heard = sometimes(lambda cluster: "heard" in cluster.get("ConfigMap/v1", "c").get("data", {}), name="heard")
+    scenario = Scenario(controllers=controllers, objects=[CONFIG], properties=[heard], guards=Guards.off())
+    verdict = check(scenario)
+    assert {one.property for one in verdict.violations} == {"diverged"}
+    assert "crashes" in _traces(verdict, "diverged")
 
 
 def test_no_process_is_left() -> None:

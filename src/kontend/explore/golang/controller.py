@@ -12,11 +12,12 @@ from kontend.explore.golang.process import NO_MEMORY, GoEnded, GoProcess, locati
 from kontend.explore.golang.requests import Kinds, answer_of, call_of
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.driven import DrivenRun, Start
-from kontend.explore.program.external import ExternalAnswer
+from kontend.explore.program.external import EXTERNAL, NOT_SENT, ExternalAnswer
 from kontend.explore.program.foreign import CodeFault, ForeignController
-from kontend.explore.program.progress import Done, Failure, Progress
+from kontend.explore.program.progress import Done, Enqueued, Failure, Progress
 from kontend.explore.program.symbols import mirrored
 from kontend.kube.errors import ApiError, from_status
+from kontend.kube.meta.names import Key
 from kontend.runtime.cache.views import Cache
 from kontend.runtime.controller import Request
 from kontend.runtime.predicates import Event, Predicate
@@ -60,6 +61,10 @@ class GoController(ForeignController):
         others = info.get("kinds") or []
         self.owns = [kind for kind in others if kind not in mapped]  # type: ignore[misc]
         self.watches = dict.fromkeys(mapped, _decided_in_go)  # type: ignore[misc]
+        #: The declared events that it gets.
+        self.events: Sequence[str] = info.get("events") or ()
+        if self.events:
+            self.watches[EXTERNAL] = _decided_in_go
         # Any event may be left out by a predicate.
         self.predicates = dict.fromkeys([self.kind, *others], _decided_in_go)  # type: ignore[misc]
         self.max_concurrent = info["concurrent"]  # type: ignore[misc]
@@ -75,7 +80,7 @@ class GoController(ForeignController):
     @property
     def externals(self) -> Mapping[str, Any]:
         """The things outside of the cluster that Go code declares with ``kontend.External``."""
-        return self._process.externals
+        return {**self._process.externals, **dict.fromkeys(self.events, NOT_SENT)}
 
     def called(self, name: str, state: Any, call: Any) -> ExternalAnswer:
         """The result of a call of something outside, by the function that was given to ``kontend.External``."""
@@ -125,7 +130,14 @@ class GoController(ForeignController):
         except BaseException:
             process.forget(id, generation)
             raise
-        return [Request(request["namespace"], request["name"]) for request in reply.get("requests") or ()]
+        enqueued = _enqueued(reply)
+        for other, request in enqueued:
+            if other != self.name:
+                raise BadScenario(
+                    f"{self.name}: a handler of events of {event.kind} adds {request} to the queue of {other}, which "
+                    "cannot be explored: watch the kind in that controller"
+                )
+        return [Request(*request) for _, request in enqueued]
 
     def _from(self, cache: Cache, written: Mapping[str, Any]) -> dict[str, Any]:
         """The answer of a cache to a read."""
@@ -182,28 +194,36 @@ class GoRun(DrivenRun):
         """Go on with the run, and give it the uuids that it asks for."""
         self._reply = self._process.ask({**message, "id": self._id})
         while (uuid := self._waits_for_uuid()) is not None:
+            before = self._reply.get("added") or []
             answer = {"op": "answer", "id": self._id, "n": uuid["n"], "code": 200, "body": self.next_uuid()}
             self._reply = self._process.ask(answer)
+            self._reply["added"] = before + (self._reply.get("added") or [])
 
     def _waits_for_uuid(self) -> dict[str, Any] | None:
         return next((call for call in self._reply.get("calls") or () if call["type"] == "uuid"), None)
 
     def _progress(self) -> Progress:
-        done = self._reply.get("done")
+        done, enqueued = self._reply.get("done"), _enqueued(self._reply)
         if done is not None:
             written = done.get("memory")
             memory = self.start.memory if written is None else orjson.dumps(written, option=orjson.OPT_SORT_KEYS)
             ended = Done(bool(done.get("again")), _failure(done), memory, float(done.get("after") or 0))
-            return Progress((), ended, self.uuids, (), self._asks_time)
+            return Progress((), ended, self.uuids, (), self._asks_time, enqueued)
         written = self._reply["calls"]
         calls = tuple(call_of(call, self._kinds) for call in written)
-        return Progress(calls, None, self.uuids, tuple(map(location_of, written)), self._asks_time)
+        return Progress(calls, None, self.uuids, tuple(map(location_of, written)), self._asks_time, enqueued)
 
     def close(self) -> None:
         """End the run."""
         if self._reply.get("calls"):
             self._reply = {}
             self._process.forget(self._id, self._generation)
+
+
+def _enqueued(reply: Mapping[str, Any]) -> tuple[Enqueued, ...]:
+    """The requests that a run has added to queues since its reply before."""
+    added = reply.get("added") or ()
+    return tuple(Enqueued(one["controller"], Key(one["namespace"], one["name"])) for one in added)
 
 
 def _failure(done: Mapping[str, Any]) -> Failure | None:

@@ -7,12 +7,16 @@ math/rand get their numbers from there as well.
 
 **Connections.** The function of net that all dialers call jumps to one of our module, which refuses.
 
+**Informers.** The function of client-go that makes informers jumps to one of our module, whose informers show views of
+the explorer. So factories, typed and dynamic, and informers that are made by hand need not be told from each other.
+
 Rejected: an overlay with a changed standard library, which builds all packages of an operator once more; and leaving
 the order alone and reporting what differs by chance, which would be another verdict each time.
 """
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,8 +28,12 @@ _FUNCTIONS: Final = (b"runtime.rand", b"runtime.bootstrapRand", b"internal/runti
 #: The function that connects, and the one that takes its place.
 _DIAL: Final = b"net.(*Dialer).DialContext"
 _REFUSE: Final = b"kontend.dev/kontend.dial"
+#: The function of client-go that makes informers, and the one that takes its place.
+_INFORMER: Final = b"k8s.io/client-go/tools/cache.NewSharedIndexInformerWithOptions"
+_VIEW: Final = b"kontend.dev/kontend.newInformer"
 _X86_64: Final = 62
 _AARCH64: Final = 183
+_JUMPS: Final = ((_DIAL, _REFUSE), (_INFORMER, _VIEW))
 _PAGE: Final = 4096
 _SYMBOLS: Final = 2
 _LOAD: Final = 1
@@ -42,15 +50,14 @@ def patch_binary(binary: Path) -> bool:
     if data[:6] != b"\x7fELF\x02\x01":  # 64 bits, little-endian
         return False
     (machine,) = struct.unpack_from("<H", data, 18)
-    wanted = (_VARIABLE, *_FUNCTIONS, _DIAL, _REFUSE)
+    wanted = (_VARIABLE, *_FUNCTIONS, *itertools.chain(*_JUMPS))
     symbols = {symbol.name: symbol for symbol in _symbols(data) if symbol.name in wanted}
     if machine not in (_X86_64, _AARCH64) or _VARIABLE not in symbols or _FUNCTIONS[0] not in symbols:
         return False
     load, jump = (_load_on_amd64, _jump_on_amd64) if machine == _X86_64 else (_load_on_arm64, _jump_on_arm64)
     changes: list[tuple[bytes, Callable[[int, int], bytes], bytes]] = []
     changes += [(name, load, _VARIABLE) for name in _FUNCTIONS if name in symbols]
-    if _DIAL in symbols and _REFUSE in symbols:
-        changes.append((_DIAL, jump, _REFUSE))
+    changes += [(name, jump, target) for name, target in _JUMPS if name in symbols and target in symbols]
     for name, instructions, target in changes:
         code = instructions(symbols[name].address, symbols[target].address)
         offset = _offset(data, symbols[name].address)

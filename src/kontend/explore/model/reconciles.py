@@ -14,7 +14,7 @@ from kontend.explore.model.commits import Commits
 from kontend.explore.model.environment.faults import RESPONSES
 from kontend.explore.model.environment.timers import Timers, with_timer
 from kontend.explore.model.layout import Layout
-from kontend.explore.model.part import Part
+from kontend.explore.model.part import Coupled, Part
 from kontend.explore.model.state.process import InFlight, MetVersion, Process
 from kontend.explore.model.state.world import World
 from kontend.explore.model.step import Transition
@@ -24,6 +24,7 @@ from kontend.explore.problems import BadScenario
 from kontend.explore.program.driven import Start
 from kontend.explore.program.progress import Failure
 from kontend.explore.program.symbols import bind, bind_call
+from kontend.explore.program.tree import Node
 from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
 
@@ -51,6 +52,7 @@ class Reconciles:
 
         ``shares`` makes equal processes one, which saves time where many states have them.
         """
+        self._layout = layout
         self._names, self._programs, self._server = layout.names, layout.programs, layout.server
         self._is_atomic = layout.scenario.bounds.atomic
         self._reads = reads
@@ -81,6 +83,7 @@ class Reconciles:
         in_flight = InFlight(start, program.root(start), (), ())
         running = (*instance.running, in_flight)
         world = world.with_instance(index, instance.changed(queue=instance.queue - {request}, running=running))
+        world = self._with_enqueued(world, index, in_flight.node)
         text = f"{self._names[index]} starts {request}"
         if self._is_atomic:
             return self._whole(world, index, len(running) - 1, text, cost)
@@ -238,9 +241,22 @@ class Reconciles:
         node = in_flight.node.children.get((at, key))
         if node is None:
             node = self._programs[index].next(in_flight.node, at, key, response, in_flight.start)
-        return world.with_instance(
+        world = world.with_instance(
             index, instance.replaced(number, InFlight(in_flight.start, node, versions, in_flight.uuids))
         )
+        return self._with_enqueued(world, index, node)
+
+    def _with_enqueued(self, world: World, index: int, node: Node) -> World:
+        """The state with the requests that a reconcile has added to queues of its process."""
+        for controller, request in node.enqueued:
+            for other in self._layout.processes[self._places[index][0]].indexes:
+                if self._programs[other].controller.name != controller:
+                    continue
+                if self._part is not None and request in self._part.foreign[other]:
+                    raise Coupled(self._programs[other].number, request)
+                instance = world.instances[other]
+                world = world.with_instance(other, instance.changed(queue=instance.queue | {request}))
+        return world
 
     def _ended(self, world: World, index: int, number: int) -> tuple[World, Failure | None]:
         """Remove an in-flight reconcile that has returned."""

@@ -17,6 +17,9 @@ from kontend.kube.crd.permissive import permissive_crd
 EXTERNAL: Final = "External.explore.kontend.dev/v1"
 #: The subresource that stands for a call: not a write of the object by the reconcile, which has not read it.
 CALL: Final = "call"
+#: The state of a declared event (such as one of a webhook) that was not sent yet, and of one that was.
+NOT_SENT: Final = {"sent": False}
+SENT: Final = {"sent": True}
 DEFINITION: Final = permissive_crd(EXTERNAL, namespaced=False)
 
 

@@ -41,6 +41,9 @@ class ForeignController(Controller):
     def initial_memory(self) -> bytes:
         """The declared memory of a process that has just started, as JSON."""
 
+    #: The events from outside of the cluster that it gets, each at most once.
+    events: Sequence[str] = ()
+
     @property
     def externals(self) -> Mapping[str, Any]:
         """The things outside of the cluster that it calls, with their states at the start."""

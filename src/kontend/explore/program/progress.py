@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
 from kontend.runtime.source_location import UNKNOWN, SourceLocation
 
@@ -47,6 +48,13 @@ class Done:
     slept: int = 0
 
 
+class Enqueued(NamedTuple):
+    """A request that a reconcile itself adds to a queue of its process, such as by an event that it sends."""
+
+    controller: str
+    request: Key
+
+
 class Progress(NamedTuple):
     """The behaviour of user code after some responses: it waits for calls, or it has ended."""
 
@@ -59,6 +67,8 @@ class Progress(NamedTuple):
     lines: tuple[SourceLocation, ...] = ()
     #: It has asked for the time.
     asks_time: bool = False
+    #: The requests that it has added to queues since the response before.
+    enqueued: tuple[Enqueued, ...] = ()
 
 
 def difference(first: Progress, second: Progress) -> str:
@@ -75,6 +85,8 @@ def difference(first: Progress, second: Progress) -> str:
     lines = [progress.lines[at] for progress in (first, second) if at < len(progress.lines)]
     line = next((line for line in lines if line != UNKNOWN), UNKNOWN)
     where = f"{line.short}: " if line != UNKNOWN else ""
+    if first.enqueued != second.enqueued:
+        return f"{where}it enqueues {_listed(first)} in one run and {_listed(second)} in another"
     if _outline(first) != _outline(second):
         return f"{where}it {_described(first)} in one run and {_described(second)} in another"
     if first.calls != second.calls:
@@ -86,7 +98,12 @@ def difference(first: Progress, second: Progress) -> str:
 
 def _comparable(progress: Progress) -> tuple[object, ...]:
     """All that must agree. Of a failure only the type: its text is for people."""
-    return _outline(progress), progress.calls, progress.done and progress.done.memory, progress.uuids
+    memory = progress.done and progress.done.memory
+    return _outline(progress), progress.calls, memory, progress.uuids, progress.enqueued
+
+
+def _listed(progress: Progress) -> str:
+    return " and ".join(f"{request} for {controller}" for controller, request in progress.enqueued) or "nothing"
 
 
 def _outline(progress: Progress) -> tuple[object, ...]:

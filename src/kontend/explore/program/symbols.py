@@ -21,6 +21,7 @@ from typing import Any, Final
 import orjson
 
 from kontend.explore.program.progress import Done, Progress
+from kontend.kube.meta.names import Key
 from kontend.runtime.client.call import Call
 
 _VERSION: Final = "7770000000"
@@ -197,7 +198,8 @@ def mirrored_progress(progress: Progress) -> Progress:
         if failure is not None:
             failure = replace(failure, message=_mirrored_text(failure.message))
         done = replace(done, failure=failure, memory=_mirrored_json(done.memory))
-    return progress._replace(calls=tuple(map(_mirrored_call, progress.calls)), done=done)
+    enqueued = tuple(one._replace(request=Key(*map(_mirrored_text, one.request))) for one in progress.enqueued)
+    return progress._replace(calls=tuple(map(_mirrored_call, progress.calls)), done=done, enqueued=enqueued)
 
 
 def _mirrored_call(call: Call) -> Call:

@@ -73,6 +73,7 @@ class Node:
         "calls",
         "children",
         "done",
+        "enqueued",
         "generated",
         "id",
         "lines",
@@ -103,6 +104,8 @@ class Node:
         self.generated = progress.uuids
         #: The run has asked for the time.
         self.asks_time = progress.asks_time
+        #: The requests that it has just added to queues of its process.
+        self.enqueued = progress.enqueued
         self.children: dict[Any, Node] = {}
         self._masked: int | None = None
 
@@ -417,7 +420,7 @@ def _recorded(start: Start, node: Node) -> RecordedRun:
     return RecordedRun(
         start,
         _exchanges_to(node.parent, node.at, node.response),
-        Progress(node.calls, node.done, node.generated, node.lines, node.asks_time),
+        Progress(node.calls, node.done, node.generated, node.lines, node.asks_time, node.enqueued),
     )
 
 

@@ -17,6 +17,7 @@ from kontend.explore.actions import Action, create, delete, patch
 from kontend.explore.model.model import Model
 from kontend.explore.preflight import check_written, checked_cluster, initial_cluster
 from kontend.explore.problems import BadScenario
+from kontend.explore.program.external import EXTERNAL
 from kontend.explore.restarts import restarted
 from kontend.explore.scenario import Bounds, Scenario
 from kontend.explore.sources.action_documents import actions_of
@@ -150,7 +151,9 @@ def _changed(
         check_written(controller, None)
     # The scenario has no line of its own; a user can change the controllers.
     line = defined_at(type(controllers[0]))
-    kinds = [parse_kind(kind) for controller in controllers for kind in controller.kinds]
+    watched = [kind for controller in controllers for kind in controller.kinds]
+    # What is outside of the cluster comes with the controllers.
+    kinds = [parse_kind(kind) for kind in watched if kind != EXTERNAL]
     kinds += [parse_kind(kind) for kind in given.kinds]
     crds: dict[str, Mapping[str, Any]] = {}
     for kind in dict.fromkeys(kinds):

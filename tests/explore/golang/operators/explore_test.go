@@ -8,9 +8,15 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	"kontend.dev/kontend"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 )
 
 func explore(t *testing.T, do Reconcile) {
@@ -82,5 +88,39 @@ func TestExploreSubmits(t *testing.T) {
 			return len(*tasks), nil
 		})
 		return (&Reconciler{Client: mgr.GetClient(), Do: Submits(fakeSidecar(sidecar))}).SetupWithManager(mgr)
+	})
+}
+
+func exploreWorker(t *testing.T, locked bool) {
+	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {
+		type queue = workqueue.TypedRateLimitingInterface[cache.ObjectName]
+		return kontend.AddWorker(mgr, "worker", func(queue queue) (func(context.Context) bool, error) {
+			client := kubernetes.NewForConfigOrDie(mgr.GetConfig())
+			core := informers.NewSharedInformerFactory(client, 0).Core().V1()
+			worker, err := NewWorker(client, core.ConfigMaps(), core.Secrets())
+			if err != nil {
+				return nil, err
+			}
+			worker.queue, worker.Locked = queue, locked
+			return worker.processNextWorkItem, nil
+		})
+	})
+}
+
+func TestExploreWorker(t *testing.T)       { exploreWorker(t, false) }
+func TestExploreLockedWorker(t *testing.T) { exploreWorker(t, true) }
+
+func TestExploreNotifies(t *testing.T) {
+	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {
+		return (&Notifier{Client: mgr.GetClient(), Events: make(chan event.GenericEvent)}).SetupWithManager(mgr)
+	})
+}
+
+func TestExplorePolled(t *testing.T) {
+	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {
+		events := make(chan event.GenericEvent, 10)
+		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c"}}
+		kontend.Event("polled", events, event.GenericEvent{Object: config})
+		return Polled(mgr, events)
 	})
 }
