@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kontend.explore.golang.build import go_tests, module_directory
+from kontend.explore.golang.toolchain import workspace_replacements
 from kontend.explore.problems import BadScenario
 
 
@@ -50,6 +51,39 @@ def test_an_old_controller_runtime_is_named(package: Path) -> None:
     module.write_text("module example.com/operators\n\ngo 1.25.0\n\nrequire sigs.k8s.io/controller-runtime v0.18.4\n")
     with pytest.raises(BadScenario, match=r"controller-runtime v0\.18\.4 is too old to be explored|cannot be built"):
         go_tests(package)
+
+
+def test_a_module_without_controllers_is_named(operators: Path, tmp_path: Path) -> None:
+    assert operators.exists()
+    (tmp_path / "go.mod").write_text("module example.com/empty\n\ngo 1.25.0\n")
+    with pytest.raises(BadScenario, match="neither controller-runtime nor client-go is among the requirements"):
+        go_tests(tmp_path)
+
+
+def test_a_module_with_an_old_client_go_is_named(operators: Path, tmp_path: Path) -> None:
+    assert operators.exists()
+    text = "module example.com/old\n\ngo 1.25.0\n\nrequire k8s.io/client-go v0.30.1\n"
+    (tmp_path / "go.mod").write_text(text)
+    with pytest.raises(BadScenario, match=r"client-go v0\.30\.1 is too old to be explored: it takes v0\.31 or newer"):
+        go_tests(tmp_path)
+
+
+def test_a_workspace_is_built_from_its_other_modules(operators: Path, tmp_path: Path) -> None:
+    assert operators.exists()
+    for name in ("operator", "lib"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "go.mod").write_text(f"module example.com/{name}\n\ngo 1.25.0\n")
+    replaced = "replace example.com/x => ./x\nreplace example.com/y v1.0.0 => example.com/z v1.2.0\n"
+    (tmp_path / "go.work").write_text(f"go 1.25.0\n\nuse ./operator\nuse ./lib\n\n{replaced}")
+    assert workspace_replacements(tmp_path / "operator") == [
+        f"-replace=example.com/x={tmp_path / 'x'}",
+        "-replace=example.com/y@v1.0.0=example.com/z@v1.2.0",
+        f"-replace=example.com/lib={tmp_path / 'lib'}",
+    ]
+
+
+def test_a_directory_without_a_workspace_replaces_nothing(operators: Path) -> None:
+    assert workspace_replacements(operators) == []
 
 
 def test_a_build_error_is_shown(package: Path) -> None:

@@ -20,13 +20,23 @@ import orjson
 
 from kontend.explore.golang.patching import patch_binary
 from kontend.explore.golang.process import GoTest
-from kontend.explore.golang.toolchain import GoFailed, module_file, run_go, version_in
+from kontend.explore.golang.toolchain import (
+    GoFailed,
+    module_file,
+    requirements,
+    run_go,
+    version_in,
+    workspace_replacements,
+)
 from kontend.explore.problems import BadScenario
 
 #: The import path of the module.
 MODULE: Final = "kontend.dev/kontend"
 _RUNTIME: Final = "sigs.k8s.io/controller-runtime"
+_CLIENT: Final = "k8s.io/client-go"
 _OLDEST: Final = (0, 19)
+#: A minor version of client-go, less the one of controller-runtime that is made with it.
+_AHEAD: Final = 12
 #: Build tags of our files for what controller-runtime has only had since a version.
 _SINCE: Final = {(0, 22): "kontend_cr22", (0, 23): "kontend_cr23"}
 _TAG: Final = "kontend"
@@ -121,9 +131,9 @@ def _built(directory: Path, module: Path, place: Path, binary: Path) -> str:
         shutil.copyfile(sums, place / "go.sum")
     common = ["-mod=mod", f"-modfile={changed}"]
     try:
-        run_go(
-            ["mod", "edit", f"-require={MODULE}@v0.0.0", f"-replace={MODULE}={place / 'module'}", changed.name], place
-        )
+        edits = [f"-require={MODULE}@v0.0.0", f"-replace={MODULE}={place / 'module'}"]
+        edits += _without_runtime(directory, module) + workspace_replacements(directory)
+        run_go(["mod", "edit", *edits, changed.name], place)
         version = run_go(["list", *common, "-m", "-f", "{{.Version}}", _RUNTIME], directory).strip()
         tags = _tags(version)
         path = run_go(["list", *common, "-m"], directory).strip()
@@ -141,6 +151,24 @@ def _built(directory: Path, module: Path, place: Path, binary: Path) -> str:
     patch_binary(made)
     os.replace(made, binary)
     return path
+
+
+def _without_runtime(directory: Path, module: Path) -> list[str]:
+    """The change of a go.mod without controller-runtime: the version that belongs to its client-go."""
+    required = requirements(module)
+    if _RUNTIME in required:
+        return []
+    version = version_in(required.get(_CLIENT, ""))
+    if not version:
+        raise BadScenario(
+            f"{directory}: neither controller-runtime nor client-go is among the requirements of {module}; a package "
+            "is explored in the module that has its controllers"
+        )
+    minor = version[1] - _AHEAD
+    if (0, minor) < _OLDEST:
+        oldest = f"v0.{_OLDEST[1] + _AHEAD}"
+        raise BadScenario(f"client-go {required[_CLIENT]} is too old to be explored: it takes {oldest} or newer")
+    return [f"-require={_RUNTIME}@v0.{minor}.0"]
 
 
 def _overlay(directory: Path, *, without: Sequence[Path] = ()) -> Path:

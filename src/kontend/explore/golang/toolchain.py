@@ -56,6 +56,46 @@ def module_file(directory: Path) -> Path:
     return Path(known["GOMOD"])
 
 
+def requirements(module: Path) -> dict[str, str]:
+    """The modules that a go.mod requires, with their versions."""
+    written = orjson.loads(run_go(["mod", "edit", "-json", module.name], module.parent))
+    return {one["Path"]: one["Version"] for one in written.get("Require") or ()}
+
+
+def workspace_replacements(directory: Path) -> list[str]:
+    """The replacements for a go.mod that do what the workspace (go.work) of a directory does.
+
+    A workspace cannot have another go.mod in the place of one of its own.
+    """
+    try:
+        given = run_go(["env", "GOWORK"], directory, {"GOWORK": os.environ.get("GOWORK", "")}).strip()
+        if not given or given == "off":
+            return []
+        work = Path(given)
+        written = orjson.loads(run_go(["work", "edit", "-json", str(work)], directory))
+        replaced = [
+            f"-replace={_with_version(one['Old'])}={_from(work, one['New'])}" for one in written.get("Replace") or ()
+        ]
+        for used in written.get("Use") or ():
+            module = (work.parent / used["DiskPath"] / "go.mod").resolve()
+            path = orjson.loads(run_go(["mod", "edit", "-json", module.name], module.parent))["Module"]["Path"]
+            if directory.resolve().is_relative_to(module.parent) and module == module_file(directory):
+                continue
+            replaced.append(f"-replace={path}={module.parent}")
+    except OSError as error:
+        raise BadScenario(f"{error.filename}: {error.strerror}, named in the go.work of {directory}") from error
+    return replaced
+
+
+def _with_version(module: Mapping[str, str]) -> str:
+    return f"{module['Path']}@{module['Version']}" if module.get("Version") else module["Path"]
+
+
+def _from(work: Path, module: Mapping[str, str]) -> str:
+    """The target of a replacement; a directory is relative to go.work."""
+    return _with_version(module) if module.get("Version") else str((work.parent / module["Path"]).resolve())
+
+
 def version_in(text: str) -> tuple[int, ...]:
     """The numbers of a version; empty for one without.
 
