@@ -4,5 +4,5 @@ package kontend
 
 import ctrl "sigs.k8s.io/controller-runtime"
 
-// withoutEvents is a manager whose recorders drop all events.
-func withoutEvents(m *manager) ctrl.Manager { return m }
+// withRecorders is a manager whose recorders are ours.
+func withRecorders(m *manager) ctrl.Manager { return m }

@@ -81,14 +81,16 @@ func runExplorer(t *testing.T) {
 
 // exploration serves the explorer, for one test.
 type exploration struct {
-	t           *testing.T
-	scheme      *runtime.Scheme
-	setup       func(ctrl.Manager) error
-	options     ctrl.Options
-	module      string
-	mapper      meta.RESTMapper
-	views       *views
-	controllers map[string]*controller
+	t       *testing.T
+	scheme  *runtime.Scheme
+	setup   func(ctrl.Manager) error
+	options ctrl.Options
+	// Recorders of the manager create their Events.
+	recordsEvents bool
+	module        string
+	mapper        meta.RESTMapper
+	views         *views
+	controllers   map[string]*controller
 	// The same, in the order in which they were added.
 	order     []*controller
 	events    []declared
@@ -227,7 +229,7 @@ func (e *exploration) hello(m *message) *reply {
 	if err != nil {
 		return failed(problemSetup, err)
 	}
-	if err := e.addControllers(withoutEvents(mgr)); err != nil {
+	if err := e.addControllers(withRecorders(mgr)); err != nil {
 		return setupFailed(err)
 	}
 	answer := &reply{}

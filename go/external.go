@@ -19,13 +19,20 @@ import (
 // respond is the fake: it changes the state and answers. The state, which must be plain JSON, is a part of the explored
 // state; it outlives crashes. Each call is a step of the trace, can fail, and can lose its response after it was carried
 // out. Call External in the function given to [Explore].
+//
+// Without respond, the fake is one in Python: go_controllers(…, externals={name: External(state, respond)}).
 func External[State, Call, Answer any](name string, initial State, respond func(*State, Call) (Answer, error)) func(context.Context, Call) (Answer, error) {
 	if active != nil {
 		state, err := json.Marshal(initial)
 		if err != nil {
 			panic(fmt.Sprintf("kontend.External(%q): the state is not plain JSON: %v", name, err))
 		}
-		active.externals = append(active.externals, &external{Name: name, State: state, respond: responding(respond)})
+		declared := &external{Name: name, State: state}
+		if respond != nil {
+			declared.respond = responding(respond)
+		}
+		declared.Elsewhere = respond == nil
+		active.externals = append(active.externals, declared)
 	}
 	return func(ctx context.Context, c Call) (answer Answer, err error) {
 		var r *run
@@ -68,6 +75,8 @@ func External[State, Call, Answer any](name string, initial State, respond func(
 type external struct {
 	Name  string          `json:"name"`
 	State json.RawMessage `json:"state"`
+	// Its fake is in Python.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 
 	respond func(state, call json.RawMessage) (*externalAnswer, error)
 }

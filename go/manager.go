@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,7 +20,8 @@ import (
 // started: the explorer decides what runs.
 type manager struct {
 	ctrl.Manager
-	runnables []ctrlmanager.Runnable
+	runnables     []ctrlmanager.Runnable
+	recordsEvents bool
 }
 
 func newManager(e *exploration, options ctrl.Options) (*manager, error) {
@@ -37,7 +37,7 @@ func newManager(e *exploration, options ctrl.Options) (*manager, error) {
 	options.LeaderElection = false
 	options.Logger = ctrl.Log
 	made, err := ctrl.NewManager(rules, options)
-	return &manager{Manager: made}, err
+	return &manager{Manager: made, recordsEvents: e.recordsEvents}, err
 }
 
 // Add collects controllers; other runnables are not run.
@@ -53,19 +53,11 @@ func (m *manager) Elected() <-chan struct{} {
 	return elected
 }
 
-func (m *manager) GetControllerOptions() config.Controller         { return m.Manager.GetControllerOptions() }
-func (m *manager) GetEventRecorderFor(string) record.EventRecorder { return dropped{} }
+func (m *manager) GetControllerOptions() config.Controller                { return m.Manager.GetControllerOptions() }
+func (m *manager) GetEventRecorderFor(source string) record.EventRecorder { return m.recorder(source) }
 
 // GetLogger returns one that writes nothing: see reconciledKind.
 func (m *manager) GetLogger() logr.Logger { return logr.New(noted{}) }
-
-// dropped is a recorder of events that drops them: they are written for people, and each would be one more step.
-type dropped struct{}
-
-func (dropped) Event(runtime.Object, string, string, string)          {}
-func (dropped) Eventf(runtime.Object, string, string, string, ...any) {}
-func (dropped) AnnotatedEventf(runtime.Object, map[string]string, string, string, string, ...any) {
-}
 
 // noted is a sink of logs that writes nothing and keeps the values of its logger.
 type noted struct{ values []any }

@@ -7,22 +7,27 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// withoutEvents is a manager whose recorders drop all events. Managers have GetEventRecorder since controller-runtime
+// withRecorders is a manager whose recorders are ours. Managers have GetEventRecorder since controller-runtime
 // 0.23; the type of its result has changed since, so it is taken from the method itself.
-func withoutEvents(m *manager) ctrl.Manager { return recording(m, ctrl.Manager.GetEventRecorder) }
+func withRecorders(m *manager) ctrl.Manager { return recording(m, ctrl.Manager.GetEventRecorder) }
 
 type recordingManager[R any] struct{ *manager }
 
-func (recordingManager[R]) GetEventRecorder(string) R { return any(droppedNew{}).(R) }
+func (m recordingManager[R]) GetEventRecorder(source string) R {
+	return any(newRecorder{m.recorder(source)}).(R)
+}
 
 func recording[R any](m *manager, _ func(ctrl.Manager, string) R) ctrl.Manager {
 	return any(recordingManager[R]{m}).(ctrl.Manager)
 }
 
-// droppedNew drops the events of the newer API.
-type droppedNew struct{}
+// newRecorder has the newer interface.
+type newRecorder struct{ recorder }
 
-func (droppedNew) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
+func (r newRecorder) Eventf(about, _ runtime.Object, kind, reason, _, format string, arguments ...any) {
+	r.recorder.Eventf(about, kind, reason, format, arguments...)
+}
 
-func (droppedNew) AnnotatedEventf(runtime.Object, runtime.Object, map[string]string, string, string, string, string, ...any) {
+func (r newRecorder) AnnotatedEventf(about, related runtime.Object, _ map[string]string, kind, reason, action, format string, arguments ...any) {
+	r.Eventf(about, related, kind, reason, action, format, arguments...)
 }

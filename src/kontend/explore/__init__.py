@@ -5,6 +5,7 @@ from kontend.explore.exploring import check
 from kontend.explore.golang.controllers import go_controllers
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
+from kontend.explore.program.external import External, ExternalError
 from kontend.explore.properties.built_in import BuiltIn
 from kontend.explore.properties.property import Property, always, eventually, never, sometimes
 from kontend.explore.replay.discovery import assert_discovery
@@ -19,6 +20,8 @@ __all__ = [
     "BadToken",
     "Bounds",
     "BuiltIn",
+    "External",
+    "ExternalError",
     "Nondeterminism",
     "Property",
     "Reductions",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kontend import Cluster
-from kontend.explore import Bounds, Scenario, check, never, sometimes
+from kontend.explore import Bounds, External, Scenario, check, never, sometimes
 from kontend.explore.exploring import SearchOptions, explore
 from kontend.explore.golang.controllers import go_controllers
 from kontend.explore.model.model import Model
@@ -19,6 +20,7 @@ from kontend.explore.problems import BadScenario
 from kontend.explore.processes import deployed
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.program.symbols import Assumption
+from kontend.explore.properties.property import Property
 from kontend.explore.verdict import Verdict
 from kontend.runtime.guards import Guards
 
@@ -100,6 +102,37 @@ def test_calls_of_something_outside_are_steps_that_can_lose_their_response() -> 
     lost = "create External.explore.kontend.dev/v1 sidecar/call is carried out, and its response is lost"
     found = [one.property for one in verdict.violations if any(lost in step for step in one.trace)]
     assert found == ["diverged"]
+
+
+def _submit(task: str, tasks: list[str]) -> tuple[int, list[str]]:
+    return len(tasks) + 1, [*tasks, task]
+
+
+def test_something_outside_may_have_its_fake_in_python() -> None:
+    fakes = {"sidecar": External([], _submit)}
+    controllers = go_controllers(FAULTY, "TestExploreSubmitsToPython", externals=fakes)
+    bounds = Bounds(concurrent=2, states=3_000)
+    python = check(Scenario(controllers=controllers, objects=[CONFIG], guards=Guards.off(), bounds=bounds))
+    go = _explored("Submits")
+    assert (python.states, python.steps) == (go.states, go.steps)
+    assert [one.trace for one in python.violations] == [one.trace for one in go.violations]
+
+
+def test_a_missing_fake_is_named() -> None:
+    with pytest.raises(BadScenario, match=r"kontend\.External\('sidecar'\) has no fake"):
+        go_controllers(FAULTY, "TestExploreSubmitsToPython")
+
+
+@pytest.mark.parametrize(("test", "recorded"), [("DropsEvents", never), ("RecordsEvents", sometimes)])
+def test_recorders_create_events_only_when_asked(test: str, recorded: Callable[..., Property]) -> None:
+    scenario = Scenario(
+        controllers=go_controllers(FAULTY, f"TestExplore{test}"),
+        objects=[CONFIG],
+        properties=[recorded(lambda cluster: bool(cluster.list("Event/v1")), name="recorded")],
+        guards=Guards.off(),
+    )
+    verdict = check(scenario)
+    assert "recorded" not in {one.property for one in verdict.violations}
 
 
 def test_the_controllers_of_a_manager_are_one_process() -> None:

@@ -12,7 +12,7 @@ from kontend.explore.golang.process import NO_MEMORY, GoEnded, GoProcess, locati
 from kontend.explore.golang.requests import Kinds, answer_of, call_of
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.driven import DrivenRun, Start
-from kontend.explore.program.external import EXTERNAL, NOT_SENT, ExternalAnswer
+from kontend.explore.program.external import EXTERNAL, NOT_SENT, External, ExternalAnswer
 from kontend.explore.program.foreign import CodeFault, ForeignController
 from kontend.explore.program.progress import Done, Enqueued, Failure, Progress
 from kontend.explore.program.symbols import mirrored
@@ -52,8 +52,12 @@ class GoController(ForeignController):
     )
     declaring_memory = "kontend.Memory"
 
-    def __init__(self, process: GoProcess, info: Mapping[str, Any], kinds: Kinds) -> None:
+    def __init__(
+        self, process: GoProcess, info: Mapping[str, Any], kinds: Kinds, fakes: Mapping[str, External] | None = None
+    ) -> None:
+        """``fakes`` are those in Python of things outside of the cluster."""
         self._process = process
+        self._fakes = dict(fakes or {})
         self._kinds = kinds
         self.name = info["name"]  # type: ignore[misc]
         self.kind = info["kind"]  # type: ignore[misc]
@@ -80,10 +84,13 @@ class GoController(ForeignController):
     @property
     def externals(self) -> Mapping[str, Any]:
         """The things outside of the cluster that Go code declares with ``kontend.External``."""
-        return {**self._process.externals, **dict.fromkeys(self.events, NOT_SENT)}
+        fakes = {name: fake.state for name, fake in self._fakes.items()}
+        return {**self._process.externals, **fakes, **dict.fromkeys(self.events, NOT_SENT)}
 
     def called(self, name: str, state: Any, call: Any) -> ExternalAnswer:
-        """The result of a call of something outside, by the function that was given to ``kontend.External``."""
+        """The result of a call of something outside: of its fake in Python, or of the one given in Go."""
+        if name in self._fakes:
+            return self._fakes[name].called(call, state)
         reply = self._process.ask({"op": "external", "name": name, "state": state, "body": call})
         given = reply["external"]
         return ExternalAnswer(given.pop("state"), given)

@@ -12,17 +12,23 @@ from kontend.explore.golang.build import go_tests
 from kontend.explore.golang.controller import GoController
 from kontend.explore.golang.process import GoProcess, GoTest, UndefinedKind
 from kontend.explore.problems import BadScenario, not_among
+from kontend.explore.program.external import External
 from kontend.kube.crd.permissive import permissive_crd
 from kontend.kube.meta.names import GroupVersionKind
 
 
 def go_controllers(
-    package: str | Path, test: str = "", *, crds: Sequence[Mapping[str, Any]] = ()
+    package: str | Path,
+    test: str = "",
+    *,
+    crds: Sequence[Mapping[str, Any]] = (),
+    externals: Mapping[str, External] | None = None,
 ) -> list[GoController]:
     """The controllers that a test of a Go package hands to ``kontend.Explore``. Raises :class:`BadScenario`.
 
     The test is the only one unless it is named. ``crds`` are the definitions that its manager needs, for the scenario
-    as well. Give that ``guards=Guards.off()``: the guards are those of our own client.
+    as well. Give that ``guards=Guards.off()``: the guards are those of our own client. ``externals`` are fakes of
+    things outside of the cluster, by the names that ``kontend.External`` gives them.
 
     >>> go_controllers("internal/controller", crds=[CRD])  # doctest: +SKIP
     [<kontend.explore.golang.controller.GoController object at 0x7f6c8e0b5d90>]
@@ -33,10 +39,12 @@ def go_controllers(
     name = test or next(iter(tests))
     if name not in tests:
         raise BadScenario(f"{package}: {not_among('test', name, tests)}")
-    return controllers_of_test(tests[name], crds)
+    return controllers_of_test(tests[name], crds, externals)
 
 
-def controllers_of_test(test: GoTest, crds: Sequence[Mapping[str, Any]]) -> list[GoController]:
+def controllers_of_test(
+    test: GoTest, crds: Sequence[Mapping[str, Any]], externals: Mapping[str, External] | None = None
+) -> list[GoController]:
     """The controllers of a test. Kinds that nothing defines accept everything."""
     definitions = list(crds)
     while True:
@@ -57,7 +65,19 @@ def controllers_of_test(test: GoTest, crds: Sequence[Mapping[str, Any]]) -> list
     if not infos:
         process.close()
         raise BadScenario(f"{test.name}: the function given to kontend.Explore adds no controller to its manager")
-    return [GoController(process, info, kinds) for info in infos]
+    fakes = externals or {}
+    for name in process.without_fakes:
+        if name not in fakes:
+            process.close()
+            raise BadScenario(
+                f"{test.name}: kontend.External({name!r}) has no fake: give it a function in Go, or "
+                f"go_controllers(..., externals={{{name!r}: External(state, respond)}}) in Python"
+            )
+    for name in fakes:
+        if name not in process.externals:
+            process.close()
+            raise BadScenario(f"{test.name}: {not_among('external', name, process.externals)}")
+    return [GoController(process, info, kinds, fakes) for info in infos]
 
 
 def _kind(resource: Resource) -> str:

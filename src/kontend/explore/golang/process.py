@@ -74,6 +74,8 @@ class GoProcess:
         self.memory = _json(None)
         #: What is outside of the cluster, with its state at the start.
         self.externals: dict[str, Any] = {}
+        #: The names of those whose fakes are in Python.
+        self.without_fakes: list[str] = []
         self._owner = 0
         self._ids = count(1)
         self._generation = 0
@@ -88,7 +90,9 @@ class GoProcess:
         reply = self._exchange({"op": "hello", "module": self.test.module, "resources": self._resources})
         controllers: list[dict[str, Any]] = reply.get("controllers") or []
         self.memory = _json(reply.get("memory"))
-        self.externals = {external["name"]: external["state"] for external in reply.get("externals") or ()}
+        externals = reply.get("externals") or ()
+        self.externals = {external["name"]: external["state"] for external in externals}
+        self.without_fakes = [external["name"] for external in externals if external.get("elsewhere")]
         return controllers
 
     def next_id(self) -> tuple[int, int]:

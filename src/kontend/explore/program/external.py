@@ -7,9 +7,11 @@ kind's meaning: the fake of the user says what a call answers and how it changes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+import orjson
 
 from kontend.kube.crd.permissive import permissive_crd
 
@@ -29,6 +31,38 @@ class ExternalAnswer:
 
     state: Any
     answer: Mapping[str, Any]
+
+
+class ExternalError(Exception):
+    """An error that something outside answers a call with. The call then leaves its state as it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """A fake of something outside of the cluster that code in another language calls.
+
+    >>> def submit(task, tasks):
+    ...     if task in tasks:
+    ...         raise ExternalError(f"{task} was submitted before")
+    ...     return len(tasks), [*tasks, task]
+    >>> External([], submit).called("backup", [])
+    ExternalAnswer(state=['backup'], answer={'answer': 0})
+    >>> External([], submit).called("backup", ["backup"]).answer
+    {'error': 'backup was submitted before'}
+    """
+
+    #: Its state at the start: plain JSON, a part of the explored state, which outlives crashes.
+    state: Any
+    #: Function from a call and the state to the answer and the state after it. It must depend on nothing else.
+    respond: Callable[[Any, Any], tuple[Any, Any]]
+
+    def called(self, call: Any, state: Any) -> ExternalAnswer:
+        """The result of a call."""
+        try:
+            answer, after = self.respond(call, orjson.loads(orjson.dumps(state)))
+        except ExternalError as error:
+            return ExternalAnswer(state, {"error": str(error)})
+        return ExternalAnswer(after, {"answer": answer})
 
 
 class Fake(Protocol):

@@ -110,6 +110,22 @@ func exploreWorker(t *testing.T, locked bool) {
 func TestExploreWorker(t *testing.T)       { exploreWorker(t, false) }
 func TestExploreLockedWorker(t *testing.T) { exploreWorker(t, true) }
 
+func TestExploreSubmitsToPython(t *testing.T) {
+	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {
+		sidecar := kontend.External[any, string, int]("sidecar", nil, nil)
+		return (&Reconciler{Client: mgr.GetClient(), Do: Submits(fakeSidecar(sidecar))}).SetupWithManager(mgr)
+	})
+}
+
+func exploreRecords(t *testing.T, options ...kontend.Option) {
+	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {
+		return (&Reconciler{Client: mgr.GetClient(), Do: Records(mgr.GetEventRecorderFor("configs"))}).SetupWithManager(mgr)
+	}, options...)
+}
+
+func TestExploreDropsEvents(t *testing.T)   { exploreRecords(t) }
+func TestExploreRecordsEvents(t *testing.T) { exploreRecords(t, kontend.RecordEvents()) }
+
 func TestExploreNotifies(t *testing.T) {
 	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {
 		return (&Notifier{Client: mgr.GetClient(), Events: make(chan event.GenericEvent)}).SetupWithManager(mgr)

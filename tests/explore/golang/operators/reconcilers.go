@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -119,6 +120,14 @@ func Remembers(ctx context.Context, c client.Client, config *corev1.ConfigMap) (
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{}, set(ctx, c, config, "seen", "few")
+}
+
+// Records records an Event about the ConfigMap.
+func Records(recorder record.EventRecorder) Reconcile {
+	return func(_ context.Context, _ client.Client, config *corev1.ConfigMap) (ctrl.Result, error) {
+		recorder.Eventf(config, corev1.EventTypeNormal, "Seen", "%s was seen", config.Name)
+		return ctrl.Result{}, nil
+	}
 }
 
 // Dials makes a request of its own.
