@@ -98,6 +98,13 @@ def test_a_package_without_a_test_that_explores_is_refused(package: Path) -> Non
         go_tests(package)
 
 
+def test_a_test_that_its_build_constraint_leaves_out_is_named(package: Path) -> None:
+    test = package / "explore_test.go"
+    test.write_text(test.read_text().replace("//go:build kontend", "//go:build integration"))
+    with pytest.raises(BadScenario, match=r"explore_test\.go: its build constraint leaves it out"):
+        go_tests(package)
+
+
 def test_a_test_in_package_main_is_explored(operators: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KONTEND_CACHE", str(tmp_path / "cache"))
     shutil.copytree(operators, tmp_path / "module")

@@ -90,6 +90,7 @@ def go_tests(directory: Path, names: tuple[str, ...] = ()) -> list[GoTest]:
         raise BadScenario(f"{directory}: the tests could not be listed within {_PATIENCE} s; see TestMain") from None
     tests = [GoTest(binary, directory, path, line) for line in listed.stdout.splitlines() if line.startswith("Test")]
     if not tests:
+        _check_constraints(directory, [f"-tags={_TAG}"])
         raise BadScenario(
             f"{directory}: no test found that calls kontend.Explore: its name must begin with TestExplore "
             "(kontend init --go writes one)"
@@ -147,6 +148,7 @@ def _built(directory: Path, module: Path, place: Path, binary: Path) -> str:
     except GoFailed as error:
         raise BadScenario(f"{directory}: the tests cannot be built:\n{error}") from error
     if not made.exists():
+        _check_constraints(directory, [*common, f"-tags={','.join(tags)}"])
         raise BadScenario(f"{directory}: the package has no tests (kontend init --go writes one)")
     patch_binary(made)
     os.replace(made, binary)
@@ -169,6 +171,21 @@ def _without_runtime(directory: Path, module: Path) -> list[str]:
         oldest = f"v0.{_OLDEST[1] + _AHEAD}"
         raise BadScenario(f"client-go {required[_CLIENT]} is too old to be explored: it takes {oldest} or newer")
     return [f"-require={_RUNTIME}@v0.{minor}.0"]
+
+
+def _check_constraints(directory: Path, options: Sequence[str]) -> None:
+    """Raise :class:`BadScenario` for a test that explores and is left out by its build constraint."""
+    try:
+        listed = orjson.loads(run_go(["list", *options, "-e", "-json=IgnoredGoFiles", "."], directory))
+    except GoFailed:
+        return
+    for name in listed.get("IgnoredGoFiles") or ():
+        file = directory / name
+        if name.endswith("_test.go") and MODULE.encode() in file.read_bytes():
+            raise BadScenario(
+                f"{file}: its build constraint leaves it out; a test that explores is built with the tag {_TAG} "
+                f"(//go:build {_TAG})"
+            )
 
 
 def _overlay(directory: Path, *, without: Sequence[Path] = ()) -> Path:
