@@ -165,6 +165,11 @@ func (c *controller) handled(ctx context.Context, r *run, request request) (answ
 		}
 	}()
 	r.worker, r.asked = c, request
+	defer func() {
+		if d := r.spoilt(); d != nil && answer != nil && answer.Done != nil {
+			answer.Done = d
+		}
+	}()
 	if c.work != nil {
 		return &reply{Done: c.worked(ctx, r)}
 	}

@@ -3,6 +3,7 @@
 package kontend
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -214,8 +215,39 @@ func (i *informer) object(data json.RawMessage) (any, error) {
 	return decoded, nil
 }
 
-// index reads the view of an informer. Its objects are copies: what a caller changes in them is not seen by others.
+// index reads the view of an informer. Its objects are copies, but those of a real one are shared: a reconcile that
+// changes one is refused, as by the detector of mutations that client-go has.
 type index struct{ of *informer }
+
+// lent is an object of an informer that a run has read, and its content then.
+type lent struct {
+	obj     any
+	content []byte
+	location
+}
+
+// lend notes that the current run reads an object.
+func (x index) lend(obj any) any {
+	if r := x.of.views.e.running(); r != nil && obj != nil {
+		content, _ := json.Marshal(obj)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.lent = append(r.lent, lent{obj, content, lineIn(r.module)})
+	}
+	return obj
+}
+
+// spoilt is the end of a run that has changed an object of an informer; nil if it has changed none.
+func (r *run) spoilt() *done {
+	for _, one := range r.lent {
+		if content, _ := json.Marshal(one.obj); !bytes.Equal(content, one.content) {
+			accessor, _ := meta.Accessor(one.obj)
+			text := fmt.Sprintf("it changes %T %s/%s, which it has read from an informer: make a DeepCopy first", one.obj, accessor.GetNamespace(), accessor.GetName())
+			return &done{Again: true, Panic: &crash{text, one.location, ""}}
+		}
+	}
+	return nil
+}
 
 var errReadOnly = errors.New("kontend: the store of an informer is read-only")
 
@@ -241,7 +273,7 @@ func (x index) list(namespace string) ([]any, error) {
 			return nil, err
 		}
 		if obj != nil {
-			shown = append(shown, obj)
+			shown = append(shown, x.lend(obj))
 		}
 	}
 	return shown, nil
@@ -271,7 +303,7 @@ func (x index) GetByKey(key string) (any, bool, error) {
 		return nil, false, err
 	}
 	obj, err := x.of.object(body)
-	return obj, obj != nil, err
+	return x.lend(obj), obj != nil, err
 }
 
 func (x index) Get(obj any) (any, bool, error) {

@@ -49,6 +49,8 @@ type run struct {
 	result *reply
 	// What it has added to queues since the last reply.
 	added []addition
+	// The objects of informers that it has read.
+	lent []lent
 	// For a worker: it wants to handle its request again, and the error that it has reported.
 	again bool
 	after time.Duration

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kontend import Cluster
-from kontend.explore import Bounds, External, Scenario, check, never, sometimes
+from kontend.explore import Bounds, External, Scenario, check, create, never, sometimes
 from kontend.explore.exploring import SearchOptions, explore
 from kontend.explore.golang.controllers import go_controllers
 from kontend.explore.model.model import Model
@@ -199,6 +199,13 @@ def test_a_worker_with_names_of_its_own_holds() -> None:
     assert verdict.exhausted
 
 
+def test_a_worker_that_changes_an_object_of_a_lister_is_a_finding() -> None:
+    violation = _explored("CarelessWorker").documents[0].violation
+    assert violation.property == "exception"
+    assert "it changes *v1.ConfigMap default/c, which it has read from an informer" in violation.sentence
+    assert "worker.go" in violation.sentence
+
+
 def test_an_event_that_a_reconcile_sends_on_a_channel_is_lost_in_a_crash() -> None:
     trace = _traces(_explored("Notifies"), "diverged")
     assert "crashes" in trace
@@ -212,6 +219,49 @@ def test_a_declared_event_triggers_the_controllers_of_its_channel() -> None:
     verdict = check(scenario)
     assert {one.property for one in verdict.violations} == {"diverged"}
     assert "crashes" in _traces(verdict, "diverged")
+
+
+def test_indexes_select_and_mapping_functions_read_the_cache() -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "annotations": {"of": "c"}}}
+    scenario = Scenario(
+        controllers=go_controllers(FAULTY, "TestExploreIndexed"),
+        objects=[CONFIG, {**CONFIG, "metadata": {"name": "d"}}],
+        actions=[create(secret)],
+        properties=[
+            sometimes(lambda cluster: _data(cluster, "c").get("secrets") == "1", name="counted"),
+            never(lambda cluster: _data(cluster, "d").get("secrets", "0") != "0", name="miscounted"),
+        ],
+        guards=Guards.off(),
+        bounds=Bounds(faults=0),
+    )
+    # Its patch is not locked; every look at the wrong Secrets would be something else.
+    assert {violation.property for violation in check(scenario).violations} <= {"lost update"}
+
+
+def _data(cluster: Cluster, name: str) -> dict[str, str]:
+    data: dict[str, str] = cluster.get("ConfigMap/v1", name).get("data", {})
+    return data
+
+
+def test_objects_without_types_and_as_metadata_are_read_and_patched() -> None:
+    (controller,) = go_controllers(FAULTY, "TestExploreGeneric")
+    assert controller.max_concurrent == 2
+    scenario = Scenario(controllers=[controller], objects=[CONFIG], guards=Guards.off())
+    verdict = check(scenario)
+    assert verdict.ok
+    assert verdict.exhausted
+
+
+def test_random_bytes_are_the_same_in_each_run() -> None:
+    assert not {"map order"} & {violation.property for violation in _explored("Secures").violations}
+
+
+def test_random_numbers_that_reach_the_server_are_a_finding() -> None:
+    verdict = _explored("Rolls")
+    (violation,) = (violation for violation in verdict.violations if violation.property == "map order")
+    assert "math/rand" in violation.sentence
+    assert violation.line is not None
+    assert violation.line.short == f"reconcilers.go:{_line('return c.Patch(ctx, config')}"
 
 
 def test_no_process_is_left() -> None:

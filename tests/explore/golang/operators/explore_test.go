@@ -91,7 +91,7 @@ func TestExploreSubmits(t *testing.T) {
 	})
 }
 
-func exploreWorker(t *testing.T, locked bool) {
+func exploreWorker(t *testing.T, locked, careless bool) {
 	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {
 		type queue = workqueue.TypedRateLimitingInterface[cache.ObjectName]
 		return kontend.AddWorker(mgr, "worker", func(queue queue) (func(context.Context) bool, error) {
@@ -101,14 +101,15 @@ func exploreWorker(t *testing.T, locked bool) {
 			if err != nil {
 				return nil, err
 			}
-			worker.queue, worker.Locked = queue, locked
+			worker.queue, worker.Locked, worker.Careless = queue, locked, careless
 			return worker.processNextWorkItem, nil
 		})
 	})
 }
 
-func TestExploreWorker(t *testing.T)       { exploreWorker(t, false) }
-func TestExploreLockedWorker(t *testing.T) { exploreWorker(t, true) }
+func TestExploreWorker(t *testing.T)         { exploreWorker(t, false, false) }
+func TestExploreLockedWorker(t *testing.T)   { exploreWorker(t, true, false) }
+func TestExploreCarelessWorker(t *testing.T) { exploreWorker(t, true, true) }
 
 func TestExploreSubmitsToPython(t *testing.T) {
 	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {
@@ -125,6 +126,11 @@ func exploreRecords(t *testing.T, options ...kontend.Option) {
 
 func TestExploreDropsEvents(t *testing.T)   { exploreRecords(t) }
 func TestExploreRecordsEvents(t *testing.T) { exploreRecords(t, kontend.RecordEvents()) }
+
+func TestExploreIndexed(t *testing.T) { kontend.Explore(t, scheme.Scheme, Indexed) }
+func TestExploreGeneric(t *testing.T) { kontend.Explore(t, scheme.Scheme, Generic) }
+func TestExploreSecures(t *testing.T) { explore(t, Secures) }
+func TestExploreRolls(t *testing.T)   { explore(t, Rolls) }
 
 func TestExploreNotifies(t *testing.T) {
 	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {

@@ -1,0 +1,113 @@
+package faulty
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"math/rand"
+	randv2 "math/rand/v2"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// Indexed counts the Secrets of a ConfigMap by an index, and is triggered by a mapping function that lists ConfigMaps.
+func Indexed(mgr ctrl.Manager) error {
+	index := func(obj client.Object) []string { return []string{obj.GetAnnotations()["of"]} }
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Secret{}, "of", index); err != nil {
+		return err
+	}
+	c := mgr.GetClient()
+	all := func(ctx context.Context, obj client.Object) (requests []ctrl.Request) {
+		configs := &corev1.ConfigMapList{}
+		if err := c.List(ctx, configs, client.InNamespace(obj.GetNamespace())); err != nil {
+			return nil
+		}
+		for _, config := range configs.Items {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&config)})
+		}
+		return requests
+	}
+	count := func(ctx context.Context, c client.Client, config *corev1.ConfigMap) (ctrl.Result, error) {
+		secrets := &corev1.SecretList{}
+		if err := c.List(ctx, secrets, client.MatchingFields{"of": config.Name}); err != nil {
+			return ctrl.Result{}, err
+		}
+		return ctrl.Result{}, set(ctx, c, config, "secrets", fmt.Sprint(len(secrets.Items)))
+	}
+	return ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Named("indexed").
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(all)).
+		WithEventFilter(predicate.ResourceVersionChangedPredicate{}).
+		Complete(&Reconciler{c, count})
+}
+
+// Generic reads a ConfigMap without its type and as metadata, and patches it with the dynamic and the metadata client.
+func Generic(mgr ctrl.Manager) error {
+	c := mgr.GetClient()
+	config := mgr.GetConfig()
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	headers, err := metadata.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	resource := corev1.SchemeGroupVersion.WithResource("configmaps")
+	reconcile := func(ctx context.Context, _ client.Client, config *corev1.ConfigMap) (ctrl.Result, error) {
+		obj := &unstructured.Unstructured{}
+		obj.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+		if err := c.Get(ctx, client.ObjectKeyFromObject(config), obj); err != nil {
+			return ctrl.Result{}, err
+		}
+		header := &metav1.PartialObjectMetadata{}
+		header.SetGroupVersionKind(obj.GroupVersionKind())
+		if err := c.Get(ctx, client.ObjectKeyFromObject(config), header); err != nil {
+			return ctrl.Result{}, err
+		}
+		if header.Annotations["marked"] != "" && obj.GetLabels()["marked"] != "" {
+			return ctrl.Result{}, nil
+		}
+		mark := []byte(`{"metadata": {"annotations": {"marked": "yes"}}}`)
+		_, err := headers.Resource(resource).Namespace(config.Namespace).Patch(ctx, config.Name, types.MergePatchType, mark, metav1.PatchOptions{})
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		label := []byte(`{"metadata": {"labels": {"marked": "yes"}}}`)
+		_, err = objects.Resource(resource).Namespace(config.Namespace).Patch(ctx, config.Name, types.MergePatchType, label, metav1.PatchOptions{})
+		return ctrl.Result{}, err
+	}
+	return ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Named("generic").
+		WithOptions(controller.Options{MaxConcurrentReconciles: 2}).
+		Complete(&Reconciler{c, reconcile})
+}
+
+// Secures writes bytes of crypto/rand.
+func Secures(ctx context.Context, c client.Client, config *corev1.ConfigMap) (ctrl.Result, error) {
+	if config.Data["password"] != "" {
+		return ctrl.Result{}, nil
+	}
+	password := make([]byte, 8)
+	if _, err := crand.Read(password); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, set(ctx, c, config, "password", hex.EncodeToString(password))
+}
+
+// Rolls writes numbers of both packages math/rand.
+func Rolls(ctx context.Context, c client.Client, config *corev1.ConfigMap) (ctrl.Result, error) {
+	if config.Data["rolled"] != "" {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, set(ctx, c, config, "rolled", fmt.Sprint(rand.Intn(1<<30), randv2.IntN(1<<30)))
+}
