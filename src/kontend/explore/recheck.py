@@ -27,7 +27,7 @@ from kontend.explore.model.model import Model
 from kontend.explore.problems import BadScenario
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.program.driven import Exchange, Start
-from kontend.explore.program.progress import Done, Failure, Progress
+from kontend.explore.program.progress import Done, Enqueued, Failure, Progress
 from kontend.explore.program.tree import Program, RecordedRun
 from kontend.explore.scenario_files import scenarios_in
 from kontend.explore.sources.inputs import Inputs
@@ -147,6 +147,7 @@ def dump_run(run: RecordedRun) -> dict[str, Any]:
         },
         "uuids": progress.uuids,
         "asks_time": progress.asks_time,
+        "enqueued": [[one.controller, *one.request] for one in progress.enqueued],
     }
 
 
@@ -165,6 +166,7 @@ def load_run(document: dict[str, Any]) -> RecordedRun:
             None if done is None else Done(done["again"], failure, _bytes(done["memory"]), done["after"]),
             document["uuids"],
             asks_time=document["asks_time"],
+            enqueued=tuple(Enqueued(controller, Key(*request)) for controller, *request in document["enqueued"]),
         ),
     )
 

@@ -212,6 +212,18 @@ def test_an_event_that_a_reconcile_sends_on_a_channel_is_lost_in_a_crash() -> No
     assert "listener" not in trace.partition("crashes")[2]
 
 
+def test_an_event_on_a_channel_arrives_where_nothing_fails() -> None:
+    controllers = go_controllers(FAULTY, "TestExploreNotifies")
+    heard = sometimes(lambda cluster: _data(cluster, "c").get("heard") == "yes", name="heard")
+    bounds = Bounds(faults=0, concurrent=2)
+    scenario = Scenario(
+        controllers=controllers, objects=[CONFIG], properties=[heard], guards=Guards.off(), bounds=bounds
+    )
+    verdict = check(scenario)
+    assert verdict.ok
+    assert verdict.exhausted
+
+
 def test_a_declared_event_triggers_the_controllers_of_its_channel() -> None:
     controllers = go_controllers(FAULTY, "TestExplorePolled")
     heard = sometimes(lambda cluster: "heard" in cluster.get("ConfigMap/v1", "c").get("data", {}), name="heard")
