@@ -27,7 +27,8 @@ _BLOCK: Final = re.compile(
 )
 #: Text that differs from run to run, and from version to version without a meaning for the reader.
 _MASKED: Final = {
-    r"\b\d+(\.\d+)? ?s\b": "N s",
+    # pytest adds hours, minutes and seconds to what has taken longer than a minute.
+    r"\b\d+(\.\d+)? ?s\b( \(\d+:\d+:\d+\))?": "N s",
     r"\b\d[\d,]* (states|steps|times|final states?)\b": r"N \1",
     r"-[0-9a-f]{8}\.(zip|html)": r"-HASH.\1",
     r"sha256 [0-9a-f]+": "sha256 HASH",
