@@ -18,10 +18,11 @@ from kontend.audit.go.order import order_facts
 from kontend.audit.go.raw_patches import raw_patch
 from kontend.audit.go.shallow_copies import shallow_copy
 from kontend.audit.go.source import syntax
+from kontend.audit.go.source.api_types import merges_by_key
 from kontend.audit.go.source.package import GoFile, GoFunction
 from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function, runs_in
 from kontend.audit.go.source.syntax import Node, line, text
-from kontend.audit.go.source.types import resolve_function
+from kontend.audit.go.source.types import resolve_function, type_of
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import BaseOrigin, Fact, Lock, PatchType, Provenance, Target, Verb
 
@@ -38,7 +39,7 @@ def hazards(
         facts += _late_base(workspace, write, made, changed)
         facts += _indexed_json_patch(workspace, write, made, lock)
         if lock in (Lock.UNLOCKED, Lock.MIXED) and not status:
-            facts += _rebuilt_list(write, changed)
+            facts += _rebuilt_list(write, _replaced(workspace, write, made, changed))
         facts += _list_in_body(workspace, write, made)
         if any(source.lock is Lock.LOCKED for source in made):
             facts += _reused_base(workspace, write, made)
@@ -167,6 +168,15 @@ def _copied_between(write: Write, made: PatchSource, name: str) -> bool:
         made.node.end_byte < statement.start_byte < write.call.start_byte
         for statement, _ in syntax.assignments_by_name(outer).get(name, ())
     )
+
+
+def _replaced(workspace: Workspace, write: Write, made: list[PatchSource], changed: list[Mutation]) -> list[Mutation]:
+    """Return the changes whose lists the patch replaces: a strategic merge patch merges some by a key, as the schema of
+    the kind says, and is refused for kinds that are not in it."""
+    if not made or any(source.patch_type is not PatchType.STRATEGIC for source in made):
+        return changed
+    kind = type_of(workspace, write.file, write.object)
+    return [change for change in changed if kind is not None and merges_by_key(kind, change.path) is False]
 
 
 def _rebuilt_list(write: Write, changed: list[Mutation]) -> list[Fact]:

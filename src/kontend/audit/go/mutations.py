@@ -386,6 +386,15 @@ def _condition_type(workspace: Workspace, file: GoFile, node: Node | None, depth
     return ""
 
 
+def _chained(call: Node) -> Node | None:
+    """Return the call of a method of what a call returns: `obj.StatusConditions().SetTrue(kind)`."""
+    selector = call.parent
+    if selector is None or selector.type != "selector_expression":
+        return None
+    outer = selector.parent
+    return outer if outer is not None and outer.type == "call_expression" else None
+
+
 def _method(
     workspace: Workspace, file: GoFile, call: Node, operand: Node, called: str, names: _Known, depth: int
 ) -> list[Mutation]:
@@ -396,6 +405,10 @@ def _method(
         return _in_method(workspace, file, call, depth, held) if held and not _READERS.match(called) else []
     if not path:
         if called in _METHODS:
+            chained = _chained(call)
+            if chained is not None and _READERS.match(syntax.callee(chained)[1]):
+                return []  # `obj.StatusConditions().Get(kind)`
+            call = chained or call
             part = _METHODS[called]
             listed = part is not Target.LABELS and called != "SetStatus"
             where = _SET_PATHS.get(called, f"metadata.{part.value}")

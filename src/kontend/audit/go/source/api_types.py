@@ -30,6 +30,24 @@ def api_field(owner: GoType, name: str) -> GoType | None:
     return _field(table_name, name, 0) if table_name else None
 
 
+def merges_by_key(owner: GoType, path: str) -> bool | None:
+    """Report if a strategic merge patch merges the list at a path by a key; None where the table has no such list.
+
+    >>> pod, node = (GoType("k8s.io/api/core/v1", kind) for kind in ("Pod", "Node"))
+    >>> merges_by_key(pod, "spec.containers"), merges_by_key(node, "spec.taints"), merges_by_key(pod, "spec.x")
+    (True, False, None)
+    """
+    *above, last = path.split(".")
+    for name in above:
+        inner = api_field(owner, name)
+        if inner is None:
+            return None
+        owner = inner
+    row = type_row(_table_name(owner))
+    described = row.get(last) if isinstance(row, dict) else None
+    return any(part.startswith("patch=merge") for part in described.split(" ")) if described is not None else None
+
+
 def is_api_type(kind: GoType) -> bool:
     """Report if the table has a type."""
     return kind.package == BUILTIN or bool(_table_name(kind))
