@@ -118,7 +118,13 @@ def test_an_expression_that_has_a_value_later_is_no_warning() -> None:
         ("has(object.spec.siz)", "object.spec.siz: no schema has the field siz (did you mean size?)"),
         ("object.metadata.nmae == 'w'", "object.metadata.nmae: no schema has the field nmae (did you mean name?)"),
         ("object.status.conditions.exists(c, c.typ == 'Ready')", "c.typ: no schema has the field typ"),
-        ("object.status.conditions[0].typ == 'Ready'", "object.status.conditions[...].typ: no schema has"),
+        ("object.status.conditions[0].typ == 'Ready'", "object.status.conditions[0].typ: no schema has"),
+        ("object.?status.?plann.orValue('') == ''", "object.?status.?plann: no schema has the field plann"),
+        ("object.?status.plann.hasValue()", "object.?status.plann: no schema has the field plann"),
+        ("object.spec['siz'] > 1", "object.spec['siz']: no schema has the field siz (did you mean size?)"),
+        ("object.spec.size == 'large'", "object.spec.size: a value of type integer is never equal to 'large'"),
+        ("5 != object.metadata.name", "object.metadata.name: a value of type string is never equal to 5"),
+        ("object.spec.size == true", "object.spec.size: a value of type integer is never equal to True"),
     ],
 )
 def test_a_field_that_the_schema_does_not_have_is_an_error(expression: str, unknown: str) -> None:
@@ -142,6 +148,9 @@ def test_fields_of_objects_by_kind_are_checked_too() -> None:
         "object.metadata.labels.any == 'x'",
         "object.kind == 'Widget' && object.status.conditions.map(c, c.type).size() > 9",
         "object.status.conditions.sortBy(c, c.type).size() > 9",
+        "object.status.?labels.?any.orValue('') == 'x'",
+        "object.metadata.labels['any'] == 'x'",
+        "object.spec.size == 77 || object.spec.size == 77.5 || object.?status == null",
     ],
 )
 def test_fields_that_a_schema_leaves_open_are_allowed(expression: str) -> None:

@@ -1,4 +1,6 @@
-"""Fields that an expression reads and no schema has: a typo, which would make a ``never`` hold in silence.
+"""Fields that an expression reads and no schema has, and constants that a field never equals.
+
+Each is a typo that would make a ``never`` hold in silence.
 
 The syntax tree is walked with the schemas of the objects that its names stand for. Where a schema allows any field, or
 nothing is known of a value, every field may be there. Rejected: compiling expressions with declared types, as the rules
@@ -17,7 +19,19 @@ from kontend.kube.schema.tree import META_FIELDS, Schema
 
 #: Finds the schema of a kind; None where the kind is not served.
 SchemaOf = Callable[[str], Schema | None]
-_INDEX: Final = "_[_]"
+#: An index, an index that may be missing, and a field that may be.
+_INDEXES: Final = ("_[_]", "_[?_]")
+_OPTIONAL: Final = "_?._"
+_EQUALITIES: Final = ("_==_", "_!=_")
+#: The types of schemas whose values are equal to a value of Python at times.
+_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
+    "array": list,
+    "boolean": bool,
+    "integer": (int, float),
+    "number": (int, float),
+    "object": dict,
+    "string": str,
+}
 
 
 def unknown_field(tree: ast.Node, kind: str | None, schema_of: SchemaOf) -> str:
@@ -43,9 +57,12 @@ class _Walk:
             return names.get(node.name)
         if isinstance(node, ast.Select):
             operand = self.of(node.operand, names)
-            return None if operand is None else self._field(operand, node)
-        if isinstance(node, ast.Call) and node.function == _INDEX:
+            return None if operand is None else self._field(operand, node, node.field)
+        if isinstance(node, ast.Call) and node.function in (*_INDEXES, _OPTIONAL):
             return self._element(node, names)
+        if isinstance(node, ast.Call) and node.function in _EQUALITIES:
+            self._compared(node, names)
+            return None
         if isinstance(node, ast.Comprehension):
             self._comprehension(node, names)
             return None
@@ -53,18 +70,18 @@ class _Walk:
             self.of(child, names)
         return None
 
-    def _field(self, schema: Schema, node: ast.Select) -> Schema | None:
-        known = schema.properties.get(node.field)
+    def _field(self, schema: Schema, node: ast.Node, field: str) -> Schema | None:
+        known = schema.properties.get(field)
         if known is not None:
             return known
         if schema.additional is not None:
             return schema.additional
-        if schema.preserve_unknown or schema.embedded or not schema.properties or node.field in META_FIELDS:
-            return OBJECT_META if node.field == "metadata" else None
-        close = get_close_matches(node.field, schema.properties, n=1)
+        if schema.preserve_unknown or schema.embedded or not schema.properties or field in META_FIELDS:
+            return OBJECT_META if field == "metadata" else None
+        close = get_close_matches(field, schema.properties, n=1)
         hint = f" (did you mean {close[0]}?)" if close else ""
         there = ", ".join(sorted(schema.properties))
-        self.unknown.append(f"{_text(node)}: no schema has the field {node.field}{hint}; there are: {there}")
+        self.unknown.append(f"{_text(node)}: no schema has the field {field}{hint}; there are: {there}")
         return None
 
     def _element(self, node: ast.Call, names: Mapping[str, Schema | None]) -> Schema | None:
@@ -76,7 +93,19 @@ class _Walk:
         self.of(index, names)
         if found is None:
             return None
+        if isinstance(index, ast.Literal) and isinstance(index.value, str) and found.type == "object":
+            return self._field(found, node, index.value)
         return found.items if found.items is not None else found.additional
+
+    def _compared(self, node: ast.Call, names: Mapping[str, Schema | None]) -> None:
+        """Note a field that is compared with a constant of another type: the two are never equal."""
+        for one, other in (node.args, reversed(node.args)):
+            found = self.of(one, names)
+            if found is None or not isinstance(other, ast.Literal) or other.value is None:
+                continue
+            expected = _TYPES.get(found.type)
+            if expected is not None and not found.int_or_string and not _is_one(other.value, expected):
+                self.unknown.append(f"{_text(one)}: a value of type {found.type} is never equal to {other.value!r}")
 
     def _comprehension(self, node: ast.Comprehension, names: Mapping[str, Schema | None]) -> None:
         over = self.of(node.range, names)
@@ -88,6 +117,11 @@ class _Walk:
         inner[node.accumulator] = self.of(node.init, names)  # a name for a value is a fold over nothing
         for child in (node.condition, node.step, node.result):
             self.of(child, inner)
+
+
+def _is_one(value: object, expected: type | tuple[type, ...]) -> bool:
+    """A value is of a type; a truth value is no number."""
+    return isinstance(value, expected) and (isinstance(value, bool) == (expected is bool))
 
 
 def _children(node: ast.Node) -> Iterator[ast.Node]:
@@ -108,6 +142,8 @@ def _text(node: ast.Node) -> str:
     """A chain of fields as it is written."""
     if isinstance(node, ast.Select):
         return f"{_text(node.operand)}.{node.field}"
-    if isinstance(node, ast.Call) and node.function == _INDEX:
-        return f"{_text(node.args[0])}[...]"
+    if isinstance(node, ast.Call) and node.function in (*_INDEXES, _OPTIONAL):
+        operand, index = node.args
+        name = index.value if isinstance(index, ast.Literal) else "..."
+        return f"{_text(operand)}.?{name}" if node.function == _OPTIONAL else f"{_text(operand)}[{name!r}]"
     return node.name if isinstance(node, ast.Ident) else "…"
