@@ -11,6 +11,7 @@ is idle: on a busy machine ten seconds of work may take minutes.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import signal
@@ -136,7 +137,7 @@ def confined(loop: Refusing, code: UserCode, who: str, remedy: str = _AWAITS) ->
     local.run = _Confined(loop, code, who, remedy, sys._getframe(2), time.process_time())
     timers = [] if before is not None else [timer for timer in _TIMERS if _is_free(timer.signal)]
     for timer in timers:
-        signal.signal(timer.signal, timer.handler)
+        _set_handler(timer.signal, timer.handler)
         seconds = timer.seconds()
         signal.setitimer(timer.timer, seconds, seconds)
     try:
@@ -229,9 +230,12 @@ _TIMERS: Final = (
     if hasattr(signal, "setitimer")
     else []
 )
+# The functions of the module turn numbers into enumerations and back, which takes 20 µs for each run.
+_set_handler: Final = inspect.unwrap(signal.signal)
+_handler_of: Final = inspect.unwrap(signal.getsignal)
 _HANDLERS: Final = (signal.SIG_DFL, _stop_computing, _stop_waiting)
 
 
 def _is_free(number: int) -> bool:
     """Reports whether a signal reaches this thread, and nobody else uses it."""
-    return threading.current_thread() is threading.main_thread() and signal.getsignal(number) in _HANDLERS
+    return threading.current_thread() is threading.main_thread() and _handler_of(number) in _HANDLERS
