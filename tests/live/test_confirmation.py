@@ -9,12 +9,13 @@ from dataclasses import replace
 from kontend import Cluster
 from kontend.cluster.state import State
 from kontend.live.baseline import Baseline
-from kontend.live.campaign import JudgedRun, shorter_plans
+from kontend.live.campaign import JudgedRun
 from kontend.live.confirmation import Confirmation, Occurrence
 from kontend.live.gate.call import Call, Point
 from kontend.live.gate.perturbation import Crash, Down, HandOver
 from kontend.live.gate.plan import Plan
 from kontend.live.gate.records import Log
+from kontend.live.plans.shrinking import shorter_plans
 from kontend.live.process.quiescence import Rest
 from kontend.live.properties.findings import Expected, findings
 from kontend.live.properties.masking import Mask, comparable

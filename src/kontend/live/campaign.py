@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from kontend.live.baseline import Baseline, Unusable, establish
 from kontend.live.confirmation import Confirmation, Identity, Occurrence, identity
 from kontend.live.controls import Controls
-from kontend.live.gate.perturbation import HandOver
 from kontend.live.gate.plan import Plan
 from kontend.live.origins import code_of
 from kontend.live.plans.derivation import derive, pairs_of
 from kontend.live.plans.order import Ranking
-from kontend.live.properties.findings import Finding, findings, nearest_differences, never_held
+from kontend.live.plans.shrinking import shorter_plans
+from kontend.live.properties.findings import Finding, findings, never_held
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.run import carry_out
 from kontend.live.runs.setting import Setting
@@ -34,6 +34,8 @@ _SHRINKS: Final = 10
 _WATCHED: Final = 8
 #: The part of the time in which plans are begun: the rest is for what they have shown.
 _PLANS: Final = 0.85
+#: The seconds that are left for the last confirmations besides the watch for healing.
+_LAST: Final = 30.0
 
 
 class Progress(NamedTuple):
@@ -127,7 +129,7 @@ class Campaign:
         self._slots = Slots({Kind.PLAN: options.jobs, Kind.WATCH: max(options.jobs, _WATCHED)})
         self._notes: list[str] = []
         self._runs = 0
-        self._deadline = float("inf")
+        self._deadline = self._end = float("inf")
         if setting.webhooks is not None and setting.webhooks.has_fixed_port:
             self._run_one_at_a_time()  # the server of one run would call the process of another
 
@@ -147,6 +149,7 @@ class Campaign:
         loop = asyncio.get_running_loop()
         began = loop.time() - self._options.spent
         limit = self._options.seconds or None
+        self._end = began + (limit or float("inf"))
         self._deadline = began + (limit * _PLANS if limit else float("inf"))
         try:
             async with asyncio.timeout_at(began + limit if limit else None):
@@ -180,7 +183,10 @@ class Campaign:
             attempts=options.shrinks,
             heal=options.heal,
             controls=controls,
+            hurried=lambda: asyncio.get_running_loop().time() + options.heal + _LAST > self._end,
         )
+        if options.seconds and ledger.plans and not self._slots.serial:
+            controls.begin()  # beside the plans: otherwise what they show waits for it
         try:
             async with asyncio.TaskGroup() as group:
                 judge = _Judge(self, ledger, confirmation, group)
@@ -253,7 +259,7 @@ class Campaign:
                 outcomes[plan] = JudgedRun(plan, run, found)
                 ranking.learn(plan, found=bool(found))
                 if run.blocked:  # as will be all that need the same
-                    for other in [each for each in waiting if _hands_over(each) and _hands_over(plan)]:
+                    for other in [each for each in waiting if each.hands_over and plan.hands_over]:
                         waiting.remove(other)
                         outcomes[other] = JudgedRun(other, replace(run, plan=other), ())
                 self._report(len(outcomes), len(plans), ledger)
@@ -362,35 +368,12 @@ class _Judge:
             self._campaign.tell(explained, baseline)
 
 
-def _hands_over(plan: Plan) -> bool:
-    return any(isinstance(perturbation, HandOver) for perturbation in plan.perturbations)
-
-
 def _is_certain(violation: Violation) -> bool:
     return violation.seen > 1 and violation.healed is None and not violation.unjudged and not violation.may_heal
 
 
 def _explained(violation: Violation, baseline: Baseline) -> Violation:
     return replace(violation, cause=cause_of(violation.finding, violation.run, baseline))
-
-
-def shorter_plans(baseline: Baseline, outcomes: Sequence[JudgedRun]) -> Iterator[Plan]:
-    """Plans in which the user stops where a run was not in the state of unperturbed ones.
-
-    The next action of the user may have made up for it, and on a cluster it may never come. Not so for hand-overs: no
-    lock keeps a former leader from a late create, which only a later reconcile can undo.
-    """
-    actions = len(baseline.setting.workload.actions)
-    expected = {number: baseline.expected_after(number) for number in range(actions)}
-    for plan, run, found in outcomes:
-        if found or run.blocked or run.missed or plan.actions is not None:
-            continue
-        if _hands_over(plan):
-            continue
-        for number, state in run.settled.items():
-            if number < actions and nearest_differences(run, state, expected[number]):
-                yield replace(plan, actions=number)
-                break
 
 
 def _blocked(outcomes: Sequence[JudgedRun]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ Before that they are carried out like these: a user does not wait for certainty 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -69,11 +69,13 @@ class Confirmation:
         attempts: int,
         heal: float = 0.0,
         controls: Controls | None = None,
+        hurried: Callable[[], bool] = lambda: False,
     ) -> None:
         """``heal`` is the time for which a violation of the final state may heal by itself, in seconds.
 
-        ``run_and_watch`` carries out the runs that wait for it.
+        ``run_and_watch`` carries out the runs that wait for it. When ``hurried``, no simpler plan is looked for.
         """
+        self._hurried = hurried
         self._baseline = baseline
         self._run_plan = run_plan
         self._repeats = repeats
@@ -116,7 +118,7 @@ class Confirmation:
         return occurrence._replace(finding=left) if left is not None else None
 
     async def _reliable(self, first: _Seen) -> Violation:
-        if self._repeats:
+        if self._repeats and not self._hurried():
             shrunk = await self._shrink(first)
             if shrunk is not None:
                 await self._repeat(shrunk, self._repeats)
@@ -193,7 +195,7 @@ class Confirmation:
         """
         best, tried, left = first, {first.plan}, self._attempts
         actions = len(self._setting.workload.actions)
-        while True:
+        while not self._hurried():
             fresh = [plan for plan in simpler(best.plan, actions) if plan not in tried and self._comparable(plan)]
             for plan in fresh:
                 if left == 0:
@@ -205,7 +207,8 @@ class Confirmation:
                     best = _Seen(plan, run, again)
                     break
             else:
-                return best if best is not first else None
+                break
+        return best if best is not first else None
 
     def _comparable(self, plan: Plan) -> bool:
         """Return whether it is known how an unperturbed run with the actions of a plan ends."""

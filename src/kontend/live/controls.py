@@ -81,6 +81,17 @@ class Controls:
             self._expected[actions] = asyncio.get_running_loop().create_task(self._widened(actions))
         return await asyncio.shield(self._expected[actions])
 
+    def begin(self) -> None:
+        """Begin the run that watches the idle process for long: it is needed before anything can be reported."""
+        if self._observe and self._baseline.expected.finals:
+            self._observing()
+
+    def _observing(self) -> asyncio.Task[Run]:
+        if self._observed is None:
+            work = self._run_and_watch(replace(self._setting, observe=self._observe), Plan(()))
+            self._observed = asyncio.ensure_future(work)
+        return self._observed
+
     async def period(self) -> Period:
         """Return how often the idle process works by itself."""
         if not self._observe or not self._baseline.expected.finals:
@@ -90,11 +101,7 @@ class Controls:
 
     async def observed(self) -> Run:
         """Return an unperturbed run whose idle process is watched for long."""
-        if self._observed is None:
-            work = self._run_and_watch(replace(self._setting, observe=self._observe), Plan(()))
-            self._observed = asyncio.ensure_future(work)
-        assert self._observed is not None
-        return await asyncio.shield(self._observed)
+        return await asyncio.shield(self._observing())
 
     async def stop(self) -> None:
         """End the runs that still go on."""

@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, Final
 
 from kontend.live.gate.call import Call, Point
-from kontend.live.gate.perturbation import FAILURES, KINDS, Fail, Perturbation
+from kontend.live.gate.perturbation import FAILURES, KINDS, Fail, HandOver, Perturbation
 
 _TYPES: Final = {"int": int, "bool": bool, "str": str}
 
@@ -36,6 +36,11 @@ class Plan:
         """The perturbations in words."""
         words = "; ".join(map(str, self.perturbations)) or "unperturbed"
         return words if self.actions is None else f"{words}; no user action after number {self.actions}"
+
+    @property
+    def hands_over(self) -> bool:
+        """Return whether another instance takes over."""
+        return any(isinstance(each, HandOver) for each in self.perturbations)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a plan file has it."""

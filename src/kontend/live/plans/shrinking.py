@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from kontend.live.baseline import Baseline
 from kontend.live.gate.perturbation import Act, Crash, Down, Fail, HandOver, Hold, Perturbation, Rewind, Skip
 from kontend.live.gate.plan import Plan
+from kontend.live.properties.findings import Finding, nearest_differences
+from kontend.live.runs.outcome import Run
 
 #: Holds that end after these numbers of writes are tried before those that end when the process is idle.
 _WRITES = (1, 2, 3)
@@ -57,3 +60,22 @@ def _less(perturbation: Perturbation) -> Iterator[Perturbation]:
         yield from (replace(perturbation, times=times) for times in range(1, perturbation.times))
     elif isinstance(perturbation, Crash) and perturbation.answered:
         yield replace(perturbation, answered=False)
+
+
+def shorter_plans(baseline: Baseline, outcomes: Sequence[tuple[Plan, Run, Sequence[Finding]]]) -> Iterator[Plan]:
+    """Plans in which the user stops where a run was not in the state of unperturbed ones.
+
+    The next action of the user may have made up for it, and on a cluster it may never come. Not so for hand-overs: no
+    lock keeps a former leader from a late create, which only a later reconcile can undo.
+    """
+    actions = len(baseline.setting.workload.actions)
+    expected = {number: baseline.expected_after(number) for number in range(actions)}
+    for plan, run, found in outcomes:
+        if found or run.blocked or run.missed or plan.actions is not None:
+            continue
+        if plan.hands_over:
+            continue
+        for number, state in run.settled.items():
+            if number < actions and nearest_differences(run, state, expected[number]):
+                yield replace(plan, actions=number)
+                break
