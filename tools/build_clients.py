@@ -28,8 +28,11 @@ CONTROLLERS = {"gardener": TESTS / "clients" / "go", "fitter": TESTS / "live" / 
 OPERATORS = {
     "kro": ("github.com/kubernetes-sigs/kro", ("v0.9.3", "v0.9.4"), "cmd/controller", "helm/crds"),
     "zookeeper": ("github.com/pravega/zookeeper-operator", ("v0.2.14", "v0.2.15"), "", "config/crd/bases"),
+    "jobset": ("sigs.k8s.io/jobset", ("v0.11.1",), "", "config/components/crd/bases"),
     "rabbitmq": ("github.com/rabbitmq/cluster-operator/v2", ("v2.20.0",), "cmd", "config/crd/bases"),
 }
+#: Operators with webhooks: the directory from which kubectl makes their configurations, Services and Secrets.
+MANIFESTS = {"jobset": "config/default"}
 #: The directory with samples of its objects, which a derived workload takes, if a module has one.
 SAMPLES = "config/samples"
 
@@ -68,14 +71,14 @@ def main() -> None:
     options = parser.parse_args()
     release = options.release
     CACHE.mkdir(parents=True, exist_ok=True)
-    if options.operators:
-        for name, (_, versions, _, _) in OPERATORS.items():
-            for version in versions:
-                print(build_operator(name, version))
-        return
     kubectl = CACHE / f"kubectl-{release}"
     if not kubectl.exists():
         build_kubectl(release, kubectl)
+    if options.operators:
+        for name, (_, versions, _, _) in OPERATORS.items():
+            for version in versions:
+                print(build_operator(name, version, kubectl))
+        return
     print(kubectl)
     for name, sources in CONTROLLERS.items():
         controller = CACHE / f"{name}-{controller_hash(sources)}"
@@ -90,7 +93,7 @@ def controller_hash(directory: Path) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
 
-def build_operator(name: str, version: str) -> Path:
+def build_operator(name: str, version: str, kubectl: Path) -> Path:
     """Build an operator of a version, and return the directory with its command and its definitions."""
     module, _, package, definitions = OPERATORS[name]
     target = CACHE / f"{name}-{version}"
@@ -108,6 +111,9 @@ def build_operator(name: str, version: str) -> Path:
         copy_writable(Path(source, definitions), made / "crds")
         if Path(source, SAMPLES).is_dir():
             copy_writable(Path(source, SAMPLES), made / "samples")
+        if name in MANIFESTS:
+            command = [str(kubectl), "kustomize", str(copied / MANIFESTS[name])]
+            made.joinpath("manifests.yaml").write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
         made.rename(target)
     return target
 
