@@ -9,6 +9,7 @@ BENCHMARKS = (
     "cluster",
     "memory",
     "serve",
+    "large",
     "fuzz_serve",
     "runtime",
     "explore",

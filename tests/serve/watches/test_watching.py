@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import socket
 from contextlib import ExitStack
 from typing import Any
@@ -218,3 +219,39 @@ def test_stopping_the_server_ends_watches_properly() -> None:
         until(lambda: open_watches(running) == 1)
         running.stop()
         assert list(events) == []
+
+
+def test_a_watch_may_go_over_a_web_socket(kontend_server: BackgroundServer, client: Client) -> None:
+    """As clients in Java ask for: each event is a message; pings and goodbyes are answered."""
+    client.create("c", key="x" * 100_000)
+    host = urlsplit(kontend_server.url)
+    with (
+        socket.create_connection((host.hostname, host.port), timeout=20) as connection,
+        connection.makefile("rb") as got,
+    ):
+        head = f"GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        connection.sendall(f"{head}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode())
+        answer = list(iter(got.readline, b"\r\n"))
+        assert answer[0] == b"HTTP/1.1 101 Switching Protocols\r\n"
+        assert b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n" in answer
+
+        def message() -> tuple[int, bytes]:
+            kind, size = got.read(2)
+            if size >= 126:
+                size = int.from_bytes(got.read(2 if size == 126 else 8))
+            return kind, got.read(size)
+
+        kind, event = message()
+        assert (kind, json.loads(event)["object"]["data"]["key"]) == (0x81, "x" * 100_000)
+        client.patch("c", later="1")
+        kind, event = message()
+        assert (kind, json.loads(event)["type"]) == (0x81, "MODIFIED")
+        connection.sendall(b"\x89\x82\0\0\0\0hi" + b"\x88\x82\0\0\0\0\x03\xe8")
+        assert [message(), message()] == [(0x8A, b"hi"), (0x88, b"\x03\xe8")]
+        assert got.read() == b""
+    until(lambda: open_watches(kontend_server) == 0)
+
+
+def test_errors_of_a_watch_over_a_web_socket_are_answers(client: Client) -> None:
+    headers = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "a"}
+    assert client.get("/api/v1/nothing?watch=1", **headers).code == 404

@@ -321,6 +321,17 @@ class Connection(asyncio.Protocol):
         set_reading(self._transport, wanted=True)
         return self._transport
 
+    def send(self, *parts: bytes) -> None:
+        """Send bytes of another protocol, which has taken over."""
+        if not self._transport.is_closing():
+            self._outbox.send(*parts)
+
+    def finish(self) -> None:
+        """End an answer in another protocol."""
+        self._on_writable = self._on_lost = None
+        if not self._transport.is_closing():
+            self._answered(keep_alive=False)
+
     def begin_stream(
         self, head: bytes, *, on_writable: Callable[[], None], on_lost: Callable[[], None], watch: bool = True
     ) -> None:

@@ -19,9 +19,11 @@ from kontend.cluster.resources import Resource
 from kontend.cluster.wire.encoded import EncodedObject
 from kontend.cluster.wire.present import Stream
 from kontend.serve.gate import Tap
+from kontend.serve.http.connection import Connection
 from kontend.serve.http.media import JSON_TYPE, encode
-from kontend.serve.requests.exchange import Exchange
+from kontend.serve.requests.exchange import Client, Exchange
 from kontend.serve.turns import Turns
+from kontend.serve.watches import websocket
 
 #: Events, and bytes of several events, that a slow client may fall behind before it is cut off.
 MOST_BEHIND: Final = 1000
@@ -84,10 +86,13 @@ class Watcher:
     )
 
     def __init__(self, hub: Watches, channel: Channel, exchange: Exchange, stream: Stream, deadline: float) -> None:
+        client: Client | websocket.WebSocketClient = exchange.connection
+        if isinstance(client, Connection) and websocket.is_wanted(exchange.incoming):
+            client = websocket.WebSocketClient(client, exchange.incoming)
         self._hub = hub
         self._timer: asyncio.TimerHandle | None = None
         self.channel = channel
-        self.connection = exchange.connection
+        self.connection = client
         self._keep_alive = exchange.incoming.keep_alive
         self.deadline = deadline
         self.bookmarks = stream.watch.bookmarks
