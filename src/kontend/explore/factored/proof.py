@@ -9,6 +9,8 @@ The sets hold all states that a search of single states finds, and others: two l
 same cluster by different runs are combined, though no run may have both. So the sets show that nothing is violated,
 and never that something is.
 
+- Sets of processes with copies also differ in the last authors of each object: :mod:`kontend.explore.factored.authors`.
+- Sets that repeat others but for generations are put aside: :mod:`kontend.explore.factored.repeated`.
 - Writes, clusters and final states are judged as there, but for one thing: whoever asks compares the final states with
   those of unperturbed runs.
 - A run must be able to settle from everywhere, users and faults apart: see :mod:`kontend.explore.factored.settling`.
@@ -21,7 +23,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kontend.cluster.state import Change, State
+from kontend.explore.factored.authors import NOBODY, Authors, copied, written
 from kontend.explore.factored.local_states import Effort, LocalStates, LocalStep, Unprovable, is_local, steps_of
+from kontend.explore.factored.repeated import RepeatedSets
 from kontend.explore.factored.settling import Ways, show_settling
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.canonical import final_form
@@ -69,13 +73,15 @@ class _Passage:
 class _Set:
     """States that agree in everything but the local states of instances."""
 
-    __slots__ = ("instances", "is_waiting", "must_go_on", "passages", "reserve", "world")
+    __slots__ = ("authors", "instances", "is_waiting", "must_go_on", "passages", "reserve", "world")
 
-    def __init__(self, world: World, reserve: object, instances: int) -> None:
+    def __init__(self, world: World, reserve: object, authors: Authors, instances: int) -> None:
         #: One of them.
         self.world = world
         #: The faults that are left.
         self.reserve = reserve
+        #: The processes that wrote the objects last.
+        self.authors = authors
         self.instances = tuple(LocalStates() for _ in range(instances))
         self.passages: dict[tuple[object, ...], _Passage] = {}
         #: It waits to be expanded.
@@ -99,6 +105,8 @@ class Prover:
         self._eventually = [
             self._judge.positions[prop.name] for prop in model.scenario.properties if prop.mode == "eventually"
         ]
+        self._copied = copied(model)
+        self._repeated = RepeatedSets(model)
         self._sets: list[_Set] = []
         self._numbers: dict[tuple[object, ...], int] = {}
         self._waiting: deque[int] = deque()
@@ -111,7 +119,7 @@ class Prover:
         """
         if not self._sets:
             self._start()
-        while self._waiting:
+        while self._waiting or self._go_on_with_uncovered():
             number = self._waiting[0]
             if not self._expand(number):
                 return None
@@ -121,30 +129,39 @@ class Prover:
             if any(len(members.successors) < len(members.worlds) for members in state_set.instances):
                 self._wait(number)  # a passage leads to the set itself
         self._judge_settling()
-        self._proof.sets = len(self._sets)
+        self._proof.sets = len(self._sets) - len(self._repeated.covers)
         return self._proof
+
+    def _go_on_with_uncovered(self) -> bool:
+        """Follow the sets that repeat others and are not covered by them; reports whether there are any."""
+        uncovered = self._repeated.uncovered(lambda number: self._sets[number].instances)
+        for number in uncovered:
+            self._act(number)
+            self._wait(number)
+        return bool(uncovered)
 
     def _start(self) -> None:
         initial = self._model.initial()
         if initial.budget.handovers or not self._mechanics.uuids.are_independent:
             raise Unprovable  # a late write would need a history of its own
-        number = self._number(initial)
+        number = self._number(initial, NOBODY, -1)
         for index in range(len(initial.processes)):
             self._add(number, index, _alone(initial, index))
 
     # Sets
 
-    def _number(self, world: World) -> int:
-        """The number of the set that a state belongs to."""
+    def _number(self, world: World, authors: Authors, origin: int) -> int:
+        """The number of the set that a state belongs to, to which the set ``origin`` leads."""
         reserve = self._mechanics.faults.reserve(world)
-        key = (self._mechanics.keys.shared_part(world), reserve)
+        key = (self._mechanics.keys.shared_part(world), reserve, authors)
         number = self._numbers.get(key)
         if number is None:
             if world.size > self._most_objects:
                 raise Unprovable
             number = self._numbers[key] = len(self._sets)
-            self._sets.append(_Set(world, reserve, len(world.processes)))
-            self._act(number)
+            self._sets.append(_Set(world, reserve, authors, len(world.processes)))
+            if not self._repeated.add(origin, world, authors):
+                self._act(number)
         return number
 
     def _act(self, number: int) -> None:
@@ -172,7 +189,7 @@ class Prover:
 
     def _wait(self, number: int) -> None:
         state_set = self._sets[number]
-        if not state_set.is_waiting:
+        if not state_set.is_waiting and number not in self._repeated.covers:
             state_set.is_waiting = True
             self._waiting.append(number)
 
@@ -236,9 +253,9 @@ class Prover:
 
     def _passage(self, number: int, index: int, before: World, after: World) -> int:
         """Note a step that leads to another set; returns the number of that."""
-        target = self._number(after)
         state_set = self._sets[number]
         changes = after.state.changes_since(before.state.resource_version) if after.state is not before.state else []
+        target = self._number(after, written(state_set.authors, changes, index, self._copied), number)
         key = (index, target, self._digests(changes))
         if key not in state_set.passages:
             state_set.passages[key] = _Passage(index, before.state, after, changes, target, len(state_set.instances))
@@ -289,10 +306,15 @@ class Prover:
                 raise Unprovable
 
     def _judge_settling(self) -> None:
-        ways: list[list[Ways]] = []
-        for state_set in self._sets:
+        ways: dict[int, list[Ways]] = {}
+        covers = self._repeated.covers
+        for number, state_set in enumerate(self._sets):
+            if number in covers:
+                continue
             quiet = [members.quiet() for members in state_set.instances]
-            ways.append([Ways.of(members, index, quiet[index]) for index, members in enumerate(state_set.instances)])
+            ways[number] = [
+                Ways.of(members, index, quiet[index], covers) for index, members in enumerate(state_set.instances)
+            ]
             if not state_set.must_go_on and all(any(members) for members in quiet):
                 self._judge_final(state_set.world)
         show_settling(ways)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kontend.explore.factored.local_states import LocalStates, Unprovable
@@ -16,11 +17,11 @@ class Ways:
     has_timers: bool
 
     @classmethod
-    def of(cls, members: LocalStates, number: int, quiet: list[bool]) -> Ways:
-        """The ways of all members, each different one once."""
+    def of(cls, members: LocalStates, number: int, quiet: list[bool], covers: Mapping[int, int]) -> Ways:
+        """The ways of all members, each different one once. Some sets count as others that cover them."""
         rests = list(quiet)
-        certain = [set(members.certain.get(at, ())) for at in range(len(rests))]
-        idle = [known | members.idle.get(at, set()) for at, known in enumerate(certain)]
+        certain = [{covers.get(one, one) for one in members.certain.get(at, ())} for at in range(len(rests))]
+        idle = [known | {covers.get(one, one) for one in members.idle.get(at, ())} for at, known in enumerate(certain)]
         changed = True
         while changed:
             changed = False
@@ -48,14 +49,14 @@ class Ways:
         return all(not certain.isdisjoint(shown) for _, certain, _ in self.of_members)
 
 
-def show_settling(sets: list[list[Ways]]) -> None:
+def show_settling(sets: Mapping[int, list[Ways]]) -> None:
     """Show that runs can settle from every state of every set, given its instances. Raises ``Unprovable``.
 
     A set is shown by others that are. All instances can come to rest by themselves, or else one that cannot leads on to
     a set that was shown, if need be by a timer once the others are at rest; or one of them leads on to such sets
     whatever local state it is in.
     """
-    left = list(range(len(sets)))
+    left = list(sets)
     shown: set[int] = set()
     while left:
         rest = []

@@ -15,7 +15,7 @@ from kontend.cluster.startup.seed import UnknownKind, resource_of
 from kontend.explore.preflight import resolved_controllers
 from kontend.explore.program.determinism import WatchedPaths
 from kontend.explore.program.symbols import Assumption
-from kontend.explore.program.version_readers import read_versions
+from kontend.explore.program.version_readers import GENERATIONS, VERSIONS, any_names
 from kontend.explore.scenario import Scenario
 from kontend.kube.meta.names import GroupVersionKind
 
@@ -36,6 +36,8 @@ class Knowledge:
         self.namespaced: dict[str, bool] = {}
         #: The paths of each controller that were watched, by its number.
         self.watched: defaultdict[int, WatchedPaths] = defaultdict(WatchedPaths)
+        #: A property, a condition of a user or a mapping function may read generations.
+        self.reads_generations = False
         #: The kinds that code has asked for in vain.
         self.unknown: set[str] = set()
 
@@ -92,6 +94,8 @@ def first_knowledge(scenario: Scenario, cluster: Cluster) -> Knowledge:
             *controller.predicates.values(),
             *(f for index in controller.indexes.values() for f in index.values()),
         ]
-    if read_versions([function for function in functions if function is not None], controllers):
+    functions = [function for function in functions if function is not None]
+    if any_names(VERSIONS, functions, controllers):
         knowledge.refute(Assumption.OPAQUE_VERSIONS)
+    knowledge.reads_generations = any_names(GENERATIONS, functions, controllers)
     return knowledge

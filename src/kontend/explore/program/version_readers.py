@@ -1,13 +1,14 @@
-"""Functions of a scenario that read resourceVersions: properties, conditions of users, mapping functions, predicates.
+"""Functions of a scenario that read counters: properties, conditions of users, mapping functions, predicates.
 
 They are asked once for the same objects, whatever the versions of these are, and states that differ only in versions
 are one state. That would be wrong for a function that tells from two versions which object was written last. Such a
 function has to name the field, so its code is searched for the name, and that of the user's functions that it calls.
+The same goes for generations, where sets of states that differ only in these count as one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
@@ -15,17 +16,19 @@ from kontend.explore.program.user_code import OURS, UserCode
 from kontend.runtime.controller import Controller
 
 #: Names of fields and attributes by which versions are read.
-_NAMES: Final = (
+VERSIONS: Final = (
     "resourceVersion",
     "resource_version",
     "changes_since",
     "changes_of",
     "backwards",
 )
+#: The same for generations, observed ones among them.
+GENERATIONS: Final = ("eneration",)
 
 
-def read_versions(functions: Iterable[object], controllers: Iterable[Controller]) -> bool:
-    """A function, or one of the user's own that it calls, names resourceVersions."""
+def any_names(fields: Sequence[str], functions: Iterable[object], controllers: Iterable[Controller]) -> bool:
+    """A function, or one of the user's own that it calls, has one of the ``fields`` in a name or a text."""
     codes = [UserCode(controller) for controller in controllers]
     seen: set[int] = set()
     pending: list[Any] = list(functions)
@@ -40,13 +43,13 @@ def read_versions(functions: Iterable[object], controllers: Iterable[Controller]
         if not isinstance(value, FunctionType):
             pending += _callables(value, given=id(value) in first)
             continue
-        if id(value) in first and any(name in (value.__doc__ or "") for name in _NAMES):
+        if id(value) in first and any(name in (value.__doc__ or "") for name in fields):
             return True
         file = value.__code__.co_filename
         if file.startswith(OURS) or not (id(value) in first or any(code.has(file) for code in codes)):
             continue
         names, texts = _words_of(value.__code__)
-        if any(name in text for name in _NAMES for text in (*texts, *names)):
+        if any(name in text for name in fields for text in (*texts, *names)):
             return True
         pending += _called(value, names)
     return False

@@ -165,11 +165,16 @@ class Faults:
             digest = self._layout.keys.digest
             parts = [
                 (change.resource, change.key, change.old and digest(change.old), change.new and digest(change.new))
-                for process in self._watching
-                for change in self._changes(world.state, process)
+                for change in self.recent_changes(world)
             ]
             self._recent = (world.state, xxhash.xxh3_64_digest(repr(parts).encode()))
         return Reserve(budget, self._recent[1])
+
+    def recent_changes(self, world: World) -> list[Change]:
+        """The changes that a restart could go back to, for one process of those that are alike."""
+        if not world.budget.crashes or not self._rewind:
+            return []
+        return [change for process in self._watching for change in self._changes(world.state, process)]
 
     def _changes(self, state: State, number: int) -> list[Change]:
         """The last changes of the kinds of a process, newest first, as far as a list may miss them."""

@@ -191,7 +191,7 @@ class Keys:
             views.sort(key=lambda view: str(view[0]))
         parts: list[object] = [views]
         if process.own:
-            parts.append([self._own(state, number, process, write) for write in process.own])
+            parts.append([self.own_write(state, number, process, write) for write in process.own])
         for instance in process.instances:
             parts.append(self._parts_of_instance(state, number, process, instance))
         return parts
@@ -211,7 +211,7 @@ class Keys:
             return [version[2] for version in in_flight.versions]
         return [self.which_version(state, number, process, version) for version in in_flight.versions]
 
-    def _own(self, state: State, number: int, process: Process, write: OwnWrite) -> tuple[object, ...]:
+    def own_write(self, state: State, number: int, process: Process, write: OwnWrite) -> tuple[object, ...]:
         """An own write as the number of events that are still to come up to it."""
         layout = self._processes[number]
         at = layout.kinds.index(write.kind)
