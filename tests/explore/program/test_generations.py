@@ -54,6 +54,7 @@ class Counts(Observes):
 
     async def status(self, widget: dict[str, Any], api: Api) -> dict[str, Any]:
         """A phase."""
+        del api
         return {"phase": "Old" if widget["metadata"]["generation"] > 2 else "New"}
 
 
@@ -62,6 +63,7 @@ class Renames(Observes):
 
     async def status(self, widget: dict[str, Any], api: Api) -> dict[str, Any]:
         """The number of changes."""
+        del api
         return {"changes": widget["metadata"]["generation"]}
 
 
@@ -82,6 +84,7 @@ class Remembers(Observes):
 
     async def status(self, widget: dict[str, Any], api: Api) -> dict[str, Any]:
         """Whether it has changed."""
+        del api
         changed, self.seenGeneration = self.seenGeneration, widget["metadata"]["generation"]
         return {"changed": bool(changed)}
 

@@ -71,3 +71,8 @@ def test_a_function_that_names_versions_reads_them(function: object) -> None:
 )
 def test_others_do_not(function: object) -> None:
     assert not any_names(VERSIONS, [function], [Widgets()])
+
+
+def test_a_function_that_names_generations_reads_them() -> None:
+    assert any_names(GENERATIONS, [_around(_harmless)], [Widgets()])
+    assert not any_names(GENERATIONS, [_version], [Widgets()])

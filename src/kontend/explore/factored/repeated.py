@@ -34,6 +34,9 @@ from kontend.kube.meta.names import Key
 #: An object that a reconcile has met: its kind, its key, its uid and its generation then.
 _Met = tuple[str, Key, str, int]
 _GENERATION: Final = b'"generation"'
+#: The end of the names of resources whose objects may ask for generations, and the field that they ask for.
+_ADMISSION: Final = ".admissionregistration.k8s.io"
+_FIELD: Final = b"eneration"
 
 
 class RepeatedSets:
@@ -60,6 +63,7 @@ class RepeatedSets:
         ``origin`` is the set that leads to it, -1 for the first one.
         """
         number = len(self._origins)
+        self._is_over = self._is_over or _policies_read_generations(world.state)
         form = (self._shared(world), authors)
         self._origins.append(origin)
         self._forms.append(form)
@@ -177,6 +181,16 @@ def _generation_of(body: bytes) -> tuple[int, str]:
     metadata = orjson.loads(body).get("metadata") or {}
     generation = metadata.get("generation")
     return generation if isinstance(generation, int) else 0, str(metadata.get("uid") or "")
+
+
+def _policies_read_generations(state: State) -> bool:
+    """A policy of admission names the field: the server itself may do something else then."""
+    return any(
+        _FIELD in version.body
+        for resource in state.kinds
+        if resource.endswith(_ADMISSION)
+        for _, version in state.objects(resource).items()
+    )
 
 
 def _form_of_cluster(state: State) -> bytes:

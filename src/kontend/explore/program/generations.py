@@ -2,8 +2,8 @@
 
 A generation counts the changes of a spec. Code compares the one that it reads with the one that was observed, or stores
 it as observed; the number itself means nothing. So a run that a controller made is made again with other generations:
-those of each object grow by a number of its own, in all responses. It is made once more with those objects growing most
-that grew least. If every call and the end are the same but for these numbers, the run does the same for all generations.
+those of each object grow by a number of its own, in all responses, and once more with those objects growing most that
+grew least. If every call and the end are the same but for these numbers, the run does the same for all generations.
 Code that does something else counts, and so does code that compares the generations of two objects or stores one in a
 field of another name: there, every generation is a case of its own.
 """
