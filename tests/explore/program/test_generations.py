@@ -44,8 +44,8 @@ class Compares(Observes):
     async def status(self, widget: dict[str, Any], api: Api) -> dict[str, Any]:
         """Whether all are observed."""
         widgets = await api.list(self.kind)
-        seen = [(each.get("status") or {}).get("observedGeneration") for each in widgets["items"]]
-        behind = [at for at, each in enumerate(widgets["items"]) if seen[at] != each["metadata"]["generation"]]
+        seen = [(each.get("status") or {}).get("observedGeneration") for each in widgets]
+        behind = [at for at, each in enumerate(widgets) if seen[at] != each["metadata"]["generation"]]
         return {"observedGeneration": widget["metadata"]["generation"], "behind": behind}
 
 
