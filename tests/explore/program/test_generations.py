@@ -42,7 +42,7 @@ class Compares(Observes):
     """Looks at every widget, and at what was observed of each."""
 
     async def status(self, widget: dict[str, Any], api: Api) -> dict[str, Any]:
-        """Whether all are observed."""
+        """The positions of those that are not observed."""
         widgets = await api.list(self.kind)
         seen = [(each.get("status") or {}).get("observedGeneration") for each in widgets]
         behind = [at for at, each in enumerate(widgets) if seen[at] != each["metadata"]["generation"]]
@@ -71,7 +71,7 @@ class ComparesTwo(Observes):
     """Compares the generations of two objects."""
 
     async def status(self, widget: dict[str, Any], api: Api) -> dict[str, Any]:
-        """Which one has changed more often."""
+        """A flag: the first one has changed more often."""
         other = await api.get(self.kind, Request("default", "other"))
         return {"more": widget["metadata"]["generation"] > other["metadata"]["generation"]}
 
@@ -83,7 +83,7 @@ class Remembers(Observes):
     seenGeneration = 0
 
     async def status(self, widget: dict[str, Any], api: Api) -> dict[str, Any]:
-        """Whether it has changed."""
+        """A flag: it has changed."""
         del api
         changed, self.seenGeneration = self.seenGeneration, widget["metadata"]["generation"]
         return {"changed": bool(changed)}
