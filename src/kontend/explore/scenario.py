@@ -179,6 +179,8 @@ class Reductions:
     alike: bool = True
     #: Where a search gets long, what each instance may have done is followed apart, to show that nothing is violated.
     factored: bool = True
+    #: In sets of states a request is wanted or not, whatever it is that wants it (needs ``factored``).
+    wanted: bool = True
     #: Sets of states that differ only in generations are one, if all code does the same with other ones (needs
     #: ``factored``).
     generations: bool = True

@@ -10,6 +10,7 @@ same cluster by different runs are combined, though no run may have both. So the
 and never that something is.
 
 - Sets of processes with copies also differ in the last authors of each object: :mod:`kontend.explore.factored.authors`.
+- Local states that differ only in what wants a request are one: :mod:`kontend.explore.factored.wanted`.
 - Sets that repeat others but for generations are put aside: :mod:`kontend.explore.factored.repeated`.
 - Writes, clusters and final states are judged as there, but for one thing: whoever asks compares the final states with
   those of unperturbed runs.
@@ -27,6 +28,7 @@ from kontend.explore.factored.authors import NOBODY, Authors, copied, written
 from kontend.explore.factored.local_states import Effort, LocalStates, LocalStep, Unprovable, is_local, steps_of
 from kontend.explore.factored.repeated import RepeatedSets
 from kontend.explore.factored.settling import Ways, show_settling
+from kontend.explore.factored.wanted import ReadNow, Wanted
 from kontend.explore.model.model import Model
 from kontend.explore.model.state.canonical import final_form
 from kontend.explore.model.state.process import Instance, Process
@@ -106,7 +108,12 @@ class Prover:
             self._judge.positions[prop.name] for prop in model.scenario.properties if prop.mode == "eventually"
         ]
         self._copied = copied(model)
-        self._repeated = RepeatedSets(model)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Have no sets."""
+        self._wanted = Wanted(self._model, self._macro_steps)
+        self._repeated = RepeatedSets(self._model)
         self._sets: list[_Set] = []
         self._numbers: dict[tuple[object, ...], int] = {}
         self._waiting: deque[int] = deque()
@@ -121,8 +128,13 @@ class Prover:
             self._start()
         while self._waiting or self._go_on_with_uncovered():
             number = self._waiting[0]
-            if not self._expand(number):
-                return None
+            try:
+                if not self._expand(number):
+                    return None
+            except ReadNow:
+                self._begin()
+                self._start()
+                continue
             self._waiting.popleft()
             state_set = self._sets[number]
             state_set.is_waiting = False
@@ -181,6 +193,7 @@ class Prover:
         """The number of a local state within a set. A new one waits to be expanded."""
         state_set = self._sets[number]
         members = state_set.instances[index]
+        world = self._wanted.joined(world, index)
         count = len(members.worlds)
         member = members.add(self._mechanics.keys.of_process(world, index), world)
         if member == count:
@@ -226,14 +239,17 @@ class Prover:
             stays = is_local(world, after)
             if not step.is_optional and (step.failure is not None or not stays):
                 members.restless.add(member)
+            afters = [after] if step.is_optional else list(self._wanted.still_wanted(world, after, index))
             if stays:
-                successor = self._add(number, index, after)
+                successors = [self._add(number, index, each) for each in afters]
                 if step.is_certain and not step.is_optional:
-                    reached.append(successor)
+                    reached += successors
                 continue
             self._proof.steps += 1
             self._judge_writes(step.writes, step.instance)
-            self._leave(number, index, member, step)
+            for each in afters:
+                self._leave(number, index, member, step._replace(world=each))
+        self._wanted.check()
         members.successors.append(tuple(reached))
         self._effort.spend_on_runs(sum(len(program.ids) for program in model.programs))
 

@@ -41,7 +41,7 @@ ENOUGH: Final = 5_000
 ENOUGH_RESTLESS: Final = 2_000
 #: The states in which nothing is violated after which sets of states may show that nothing is: the number of states,
 #: and the effort that this is worth. What was done before is not done again. A unit takes 50 us or so.
-PROVE_AFTER: Final = ((500, 40_000), (1_000, 100_000), (2_000, 200_000), (50_000, 1_000_000))
+PROVE_AFTER: Final = ((500, 40_000), (1_000, 100_000), (2_000, 200_000), (4_000, 600_000), (50_000, 1_000_000))
 #: The same for one of several parts in which a controller has several instances: they multiply soon.
 PROVE_PART_AFTER: Final = ((100, 10_000), *PROVE_AFTER)
 #: The same for a single instance: not at all, as there are as many sets as states.
