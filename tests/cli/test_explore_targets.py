@@ -375,3 +375,19 @@ def test_an_unknown_kind_of_a_generated_scenario_is_a_mistake(
     error = capsys.readouterr().err
     assert "pool.py:11: no kind" in error
     assert "--crds FILE" in error
+
+
+def test_a_watched_kind_without_an_object_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    watching = """
+from kontend import Controller
+
+class Rooms(Controller):
+    kind = "ConfigMap/v1"
+    watches = {"Secret/v1": lambda obj, cache: ["default/example"]}
+
+    async def reconcile(self, request, api):
+        await api.list("Secret/v1")
+"""
+    (tmp_path / "rooms.py").write_text(watching)
+    assert main(["explore", str(tmp_path / "rooms.py"), "--failures", str(tmp_path / "failures")]) == 0
+    assert "generated: ConfigMap example; no object of Secret/v1; the user" in capsys.readouterr().out

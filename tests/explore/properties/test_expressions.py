@@ -100,3 +100,13 @@ def test_an_expression_that_uses_before_is_about_a_write() -> None:
 def test_only_what_is_judged_at_writes_knows_what_was_before() -> None:
     with pytest.raises(BadScenario, match="eventually is about a state; only always and never know what was before"):
         property_of({"eventually": f'before["{KIND}"].size() == 0'}, "here")
+
+
+def test_an_expression_without_a_value_names_the_object_and_what_is_missing() -> None:
+    prop = property_of({"always": "object.status.ready", "kind": KIND}, "here")
+    assert prop.unanswered is not None
+    assert prop.unanswered(Cluster(crds=[CRD], objects=[SMALL])) == (
+        "object.status.ready has no value for Widget default/small (no such key: status), which counts as false; "
+        "has(...) tests for a field"
+    )
+    assert prop.unanswered(Cluster(crds=[CRD])) == ""

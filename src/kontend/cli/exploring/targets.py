@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from kontend.explore.scenario_files import scenarios_in
 from kontend.explore.sources.directories import scenarios_below
 from kontend.explore.sources.generated import GENERATED
 from kontend.explore.sources.inputs import Inputs, read_inputs
+from kontend.kube.meta.names import kind_of
+from kontend.runtime.controller import Controller
 from kontend.runtime.user_file import BadFile, file_of_module
 
 
@@ -138,13 +140,23 @@ def shown_inputs(target: Target) -> str:
     scenario = target.scenario
     if scenario.name != GENERATED:
         return ""
-    parts = [] if target.inputs.objects else [_described(obj) for obj in scenario.objects]
+    parts = []
+    if not target.inputs.objects:
+        parts += [*map(_described, scenario.objects), *_watched_in_vain(scenario)]
     parts += [] if target.inputs.crds else [_summary(crd) for crd in scenario.crds]
     if not target.inputs.actions:
         done = " and ".join(action.text for action in scenario.actions)
         parts.append(f"the user {done}" if done else "no user")
     written = "" if target.file.is_dir() else "; kontend init writes it down"
     return f"generated: {'; '.join(parts)} (--crds, --objects and --actions give others{written})\n"
+
+
+def _watched_in_vain(scenario: Scenario) -> list[str]:
+    """Name the watched kinds of which there is no object: without any, a controller may have nothing to do."""
+    controllers = [controller for controller in scenario.controllers if isinstance(controller, Controller)]
+    watched = {kind for controller in controllers for kind in controller.watches}
+    there = {str(kind_of(obj)) for obj in scenario.objects if isinstance(obj, Mapping)}
+    return [f"no object of {kind}" for kind in sorted(watched - there)]
 
 
 def _described(obj: Any) -> str:

@@ -62,9 +62,9 @@ def never_again(name: str, *, perturbed: bool) -> Breach:
     return Breach(name, f"from here {name} never holds, {_whatever(perturbed)}")
 
 
-def initially_broken(name: str) -> Breach:
+def initially_broken(name: str, why: str = "") -> Breach:
     """An invariant that is broken before the first step."""
-    return Breach(name, f"{name} is broken in the initial state")
+    return Breach(name, f"{name} is broken in the initial state{why and f': {why}'}")
 
 
 def broken_by(name: str, text: str) -> Breach:

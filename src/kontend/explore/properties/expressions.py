@@ -23,6 +23,7 @@ from kontend.explore.properties.property import Property, always, eventually, ne
 from kontend.kube.cel.dynamic import compile_dynamic
 from kontend.kube.cel.issues import CompileError, ProgramError
 from kontend.kube.cel.values import EvalError
+from kontend.kube.meta.named import shown
 from kontend.kube.meta.names import BadName
 from kontend.kube.schema.tree import Schema
 
@@ -52,18 +53,28 @@ def property_of(document: Any, where: str, kinds: tuple[str, ...] = ()) -> Prope
     def by_kind(cluster: Cluster) -> dict[str, list[dict[str, Any]]]:
         return {kind: _listed(cluster, kind) for kind in every}
 
+    def about(cluster: Cluster, before: Cluster | None = None) -> list[dict[str, Any]]:
+        """Return the variables of each evaluation."""
+        if kind is None:
+            return [{"objects": by_kind(cluster), "before": None if before is None else by_kind(before)}]
+        return [{"object": obj} for obj in _listed(cluster, str(kind))]
+
     def values(cluster: Cluster, before: Cluster | None = None) -> Iterator[object]:
         """Evaluate it; None where there is no value."""
-        about: list[dict[str, Any]] = (
-            [{"objects": by_kind(cluster), "before": None if before is None else by_kind(before)}]
-            if kind is None
-            else [{"object": obj} for obj in _listed(cluster, str(kind))]
-        )
-        for variables in about:
+        for variables in about(cluster, before):
             try:
                 yield expression.evaluate(variables)
             except EvalError:
                 yield None
+
+    def unanswered(cluster: Cluster) -> str:
+        for variables in about(cluster):
+            try:
+                expression.evaluate(variables)
+            except EvalError as error:
+                of = f" for {shown(variables['object'])}" if kind else ""
+                return f"{source} has no value{of} ({error}), which counts as false; has(...) tests for a field"
+        return ""
 
     def question(cluster: Cluster) -> bool:
         answers = (value is True for value in values(cluster))
@@ -89,7 +100,9 @@ def property_of(document: Any, where: str, kinds: tuple[str, ...] = ()) -> Prope
     asked.__doc__ = source  # it is all of the code that there is to read
     made = _MODES[mode](asked, name=str(document.get("name") or source))
     # Only a state can be searched for a value: a write is never asked twice.
-    return replace(made, mistake=mistake, has_answer=None if is_of_write else has_answer)
+    if is_of_write:
+        return replace(made, mistake=mistake)
+    return replace(made, mistake=mistake, has_answer=has_answer, unanswered=unanswered)
 
 
 def _listed(cluster: Cluster, kind: str) -> list[dict[str, Any]]:

@@ -81,7 +81,8 @@ class Judge:
         """Violations in the initial state."""
         for prop in self._of_clusters:
             if prop.is_invariant and prop.is_broken_by(self._ask(prop, world)):
-                yield initially_broken(prop.name)
+                why = "" if prop.unanswered is None else prop.unanswered(Cluster(state=world.state))
+                yield initially_broken(prop.name, why)
 
     def of_write(self, world: World, transition: Transition, instance: int) -> Iterator[Breach]:
         """Violations by a write that an instance (or the user: -1) made in a state."""

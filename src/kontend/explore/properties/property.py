@@ -36,6 +36,8 @@ class Property:
     mistake: Callable[[Cluster], str] | None = field(default=None, kw_only=True, compare=False, repr=False)
     #: Reports whether the question has an answer; None where it always has one.
     has_answer: Question | None = field(default=None, kw_only=True, compare=False, repr=False)
+    #: Describes an object for which the question has no answer, empty if there is none; None where it always has one.
+    unanswered: Callable[[Cluster], str] | None = field(default=None, kw_only=True, compare=False, repr=False)
     #: Holds the question to what it is given.
     _pure: PureFunction = field(init=False, compare=False, repr=False)
 
