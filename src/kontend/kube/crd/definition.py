@@ -21,32 +21,6 @@ _SEE: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
 _NAMES: Final = ("plural", "singular", "shortNames", "kind", "listKind", "categories")
 
 
-def default_crd(crd: Json) -> None:
-    """Fill in what a definition leaves out, in place.
-
-    >>> crd = {"spec": {"names": {"plural": "widgets", "kind": "Widget"}, "versions": []}}
-    >>> default_crd(crd); crd["spec"]["names"]["listKind"], crd["spec"]["conversion"]
-    ('WidgetList', {'strategy': 'None'})
-    """
-    spec = crd.setdefault("spec", {})
-    names = spec.setdefault("names", {})
-    kind = names.get("kind") or ""
-    if not names.get("singular") and kind:
-        names["singular"] = kind.lower()
-    if not names.get("listKind") and kind:
-        names["listKind"] = f"{kind}List"
-    if spec.get("conversion") is None:
-        spec["conversion"] = {"strategy": "None"}
-    service = as_mapping(as_mapping(as_mapping(spec["conversion"]).get("webhook")).get("clientConfig")).get("service")
-    if isinstance(service, dict) and service.get("port") is None:
-        service["port"] = 443
-    status = crd.setdefault("status", {})
-    if not status.get("storedVersions"):
-        stored = _storage_version(spec)
-        if stored is not None:
-            status["storedVersions"] = [stored]
-
-
 def _storage_version(spec: Mapping[str, Any]) -> str | None:
     for version in spec.get("versions") or ():
         if as_mapping(version).get("storage") is True:

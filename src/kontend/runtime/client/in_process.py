@@ -77,15 +77,8 @@ class InProcess:
         return [item for item in items if value in indexers[name](item)]
 
     def lag(self, kind: str, state: State | None = None) -> None:
-        """Keep the cache of a kind at a state (the present one unless given) until :meth:`catch_up`."""
+        """Keep the cache of a kind at a state, the present one unless given."""
         self.views[kind] = self.cluster.state if state is None else state
-
-    def catch_up(self, kind: str = "") -> None:
-        """Bring the cache of a kind, or all caches, up to date."""
-        if kind:
-            self.views.pop(kind, None)
-        else:
-            self.views.clear()
 
     def is_namespaced(self, kind: str) -> bool:
         """Return True for a namespaced kind."""
