@@ -391,3 +391,14 @@ class Rooms(Controller):
     (tmp_path / "rooms.py").write_text(watching)
     assert main(["explore", str(tmp_path / "rooms.py"), "--failures", str(tmp_path / "failures")]) == 0
     assert "generated: ConfigMap example; no object of Secret/v1; the user" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("document", ["[{}]", "{}"])
+def test_a_file_of_objects_is_answered_with_the_way_to_give_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], document: str
+) -> None:
+    file = tmp_path / "objects.yaml"
+    file.write_text(document.format("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"))
+    assert main(["explore", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert "expected a scenario with controllers: [...], found ConfigMap c; objects are given beside one" in said

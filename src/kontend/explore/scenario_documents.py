@@ -23,6 +23,7 @@ from kontend.explore.scenario import Bounds, Scenario
 from kontend.explore.sources.action_documents import actions_of
 from kontend.explore.sources.yaml_file import read_yaml
 from kontend.kube.crd.permissive import permissive_crd
+from kontend.kube.meta.named import shown
 from kontend.kube.meta.names import kind_of
 from kontend.runtime.controller import Controller
 from kontend.runtime.guards import Guards
@@ -57,8 +58,18 @@ def scenario_documents(path: str | Path) -> dict[str, tuple[Scenario, Any]]:
     with _importable(directory):
         for at, item in enumerate(listed):
             where = f"{path}: scenarios[{at}]" if len(listed) > 1 else str(path)
+            objects = [
+                each
+                for each in (item if isinstance(item, list) else [item])
+                if isinstance(each, Mapping) and "apiVersion" in each
+            ]
+            if objects:
+                raise BadScenario(
+                    f"{where}: expected a scenario with controllers: [...], found {shown(objects[0])}; objects are "
+                    "given beside one: kontend explore FILE.py --objects ..."
+                )
             if not isinstance(item, Mapping):
-                raise BadScenario(f"{where}: expected a scenario, found {item!r}")
+                raise BadScenario(f"{where}: expected a scenario with controllers: [...], found {item!r}")
             name = str(item.get("name") or f"scenario{at + 1}")
             if name in scenarios:
                 raise BadScenario(f"{where}: two scenarios are called {name}")
