@@ -194,7 +194,7 @@ def _explored(
             scenario = further.scenario
             break
     if not verdict.violations:
-        fresh.check((program for model in models for program in model.programs), verdict.states)
+        fresh.check(models, verdict.states)
     apart = told_apart_by(program for model in models[-1:] for program in model.programs) if verdict.ok else NOT
     if apart:
         explored = 1 if scenario.bounds.identities else CHOICES

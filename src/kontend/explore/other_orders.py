@@ -76,18 +76,20 @@ class FreshProcess:
         os.close(runs)
         os.close(answer)
 
-    def check(self, programs: Iterable[Program], states: int) -> None:
-        """Make all runs of some programs again, after a search of a number of states.
+    def check(self, models: Sequence[Model], states: int) -> None:
+        """Make all runs of the programs of some models again, after a search of a number of states.
 
         Raises :class:`Nondeterminism` where one makes other requests.
         """
         if not self._pid:
             return
-        runs = list(_all_runs(programs))
+        runs = list(_all_runs(program for model in models for program in model.programs))
         if not runs:
             return
+        # What a controller defines in a run is served in the others: the fresh process could not know of it.
+        namespaced = {kind: known for model in models for kind, known in model.knowledge.namespaced.items()}
         with open(self._runs, "wb", closefd=False) as stream:
-            pickle.dump((runs, states * _EXCHANGES), stream, pickle.HIGHEST_PROTOCOL)
+            pickle.dump((runs, states * _EXCHANGES, namespaced), stream, pickle.HIGHEST_PROTOCOL)
         with open(self._answer, "rb", closefd=False) as stream:
             difference = stream.read().decode()
         if difference:
@@ -123,10 +125,12 @@ def _serve(scenario: Scenario, runs: int, answer: int) -> NoReturn:
         _reopen_files()  # the search is yet to move their positions
         with open(runs, "rb", closefd=False) as stream:
             recorded: list[_Repeated]
-            recorded, exchanges = pickle.load(stream)  # noqa: S301  our own parent wrote it
+            recorded, exchanges, namespaced = pickle.load(stream)  # noqa: S301  our own parent wrote it
         # What user code prints was printed by the search.
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-        programs = {program.number: program for program in Model(scenario).programs}
+        model = Model(scenario)
+        model.knowledge.namespaced.update(namespaced)
+        programs = {program.number: program for program in model.programs}
         difference = _in_a_copy(programs, _often(recorded[::-1]))
         if not difference:
             difference = _first_difference(programs, _shuffled(recorded, exchanges))
