@@ -55,10 +55,12 @@ def test_each_reduction_can_be_switched_off(scenario: Scenario) -> None:
 def _examples() -> Iterator[Any]:
     for file in sorted(EXAMPLES.glob("*.py")):
         for name, scenario in scenarios_in(file).items():
-            small = replace(scenario, bounds=replace(scenario.bounds, lag=0, concurrent=1))
+            # By brute force a retry on a stale view has another uuid each time, and costs a perturbation, without end.
+            few = replace(scenario.bounds, perturbations=4)
+            small = replace(scenario, bounds=replace(few, lag=0, concurrent=1))
             yield pytest.param(small, id=f"{file.stem}.{name}")
             if file.stem == "double_plan":
-                lagging = replace(scenario, bounds=replace(scenario.bounds, faults=0))
+                lagging = replace(scenario, bounds=replace(few, faults=0))
                 yield pytest.param(lagging, id=f"{file.stem}.{name} with lag")
 
 
