@@ -22,7 +22,7 @@ import pytest
 TESTS: Final = Path(__file__).parent
 COSTS: Final = TESTS / "costs.json"
 #: Seconds of tests of one file that ``make test`` runs. The aim is five minutes in all, on two processors.
-BUDGET: Final = 6.0
+BUDGET: Final = 4.0
 #: Tests that take fewer seconds are not listed.
 LEAST: Final = 0.1
 

@@ -63,7 +63,7 @@ HIDDEN = "list(getattr(__import__('builtins'), 'set')(['red', 'green', 'blue', '
 
 def test_the_order_of_a_set_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = _file(tmp_path, HIDDEN)
-    assert main(["explore", file, "--failures", str(tmp_path)]) == 2
+    assert main(["explore", file, "--scenario", "controllers", "--failures", str(tmp_path)]) == 2
     printed = capsys.readouterr().err
     assert (
         "kontend explore: widgets default/example: nondeterministic: identical responses led to different requests\n"
@@ -73,11 +73,12 @@ def test_the_order_of_a_set_is_reported(tmp_path: Path, capsys: pytest.CaptureFi
         "  it was run again in another process: the order of a set (sort it), or something else that differs from one "
         "process to the next\n"
     ) in printed
-    assert main(["explore", file, "--failures", str(tmp_path), "--one-process"]) == 0
+    assert main(["explore", file, "--scenario", "controllers", "--failures", str(tmp_path), "--one-process"]) == 0
 
 
 def test_a_sorted_set_is_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explore", _file(tmp_path, "sorted({'red', 'green', 'blue', 'white'})")]) == 0
+    file = _file(tmp_path, "sorted({'red', 'green', 'blue', 'white'})")
+    assert main(["explore", file, "--scenario", "controllers"]) == 0
     assert capsys.readouterr().err == ""
 
 

@@ -45,7 +45,7 @@ def test_a_search_that_is_exhausted_or_has_stopped_otherwise_needs_no_walks() ->
 def test_walks_get_a_fifth_of_the_time() -> None:
     scenario = replace(double_plan(Widgets()), bounds=Bounds(seconds=50))
     assert to_search(scenario).bounds.seconds == 40
-    stopped = Verdict(stopped="the limit of 40 seconds was reached", seconds=40.2, steps=100_000)
+    stopped = Verdict(stopped="the limit of 40 seconds was reached", limit="seconds", seconds=40.2, steps=100_000)
     left = to_walk(scenario, stopped)
     assert left is not None
     assert (left.bounds.seconds, left.bounds.steps) == (9, 20_000)

@@ -40,7 +40,7 @@ def _short(outcome: UnitOutcome) -> str:
 def summary(outcomes: Iterable[UnitOutcome]) -> str:
     """Return the number of outcomes of each kind.
 
-    >>> summary([Outcome("holds", ""), Outcome("holds", ""), Outcome("violated", "")])
+    >>> summary([UnitOutcome("holds", ""), UnitOutcome("holds", ""), UnitOutcome("violated", "")])
     '3 runs: 2 hold, 1 violated'
     """
     counts = Counter(outcome.status for outcome in outcomes)

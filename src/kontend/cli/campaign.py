@@ -94,7 +94,7 @@ def _run(entries: list[Entry], executor: Executor, journal: Journal, options: Na
 def exit_code(outcomes: Iterable[UnitOutcome]) -> int:
     """Return the exit code for outcomes. An error is never hidden by a violation, nor this by a limit.
 
-    >>> exit_code([Outcome("holds", ""), Outcome("undecided", "")])
+    >>> exit_code([UnitOutcome("holds", ""), UnitOutcome("undecided", "")])
     <ExitCode.UNDECIDED: 3>
     """
     statuses = {outcome.status for outcome in outcomes}

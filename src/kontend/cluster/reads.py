@@ -36,7 +36,8 @@ class WatchedState(State):
     >>> reads = Reads()
     >>> cluster = Cluster()
     >>> cluster.state = WatchedState.of(cluster.state, reads)
-    >>> created = cluster.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {}})
+    >>> spec = {"ports": [{"port": 80}]}
+    >>> created = cluster.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec})
     >>> "services" in reads.resources
     True
     """

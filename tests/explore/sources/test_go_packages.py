@@ -43,5 +43,5 @@ def test_wrong_inputs_are_refused_before_the_build(package: Path, inputs: dict[s
 
 
 def test_objects_of_kinds_without_a_definition_wait_for_the_controllers(package: Path) -> None:
-    with pytest.raises(BadScenario, match="the tests cannot be built"):
+    with pytest.raises(BadScenario, match="neither controller-runtime nor client-go is among"):
         go_scenarios(package, Inputs.from_json({"objects": [NODE]}))
