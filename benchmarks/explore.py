@@ -171,7 +171,7 @@ def growth() -> None:
 def several_objects() -> None:
     """Processor time of four independent objects against one: a parent and a child, with one instance and with two."""
     operator = Path(__file__).parent.parent / "examples/website_operator.py"
-    (scenario,) = scenarios_in(operator).values()
+    scenario = scenarios_in(operator)["controllers"]
 
     def of(count: int, bounds: Bounds) -> Scenario:
         objects = [copy.deepcopy(scenario.objects[0]) for _ in range(count)]
