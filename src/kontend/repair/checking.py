@@ -1,7 +1,7 @@
 """Changes of a file that something else proposes, explored with the scenarios that reach the changed calls.
 
 The auditor proposes changes from code alone. Where a scenario of the project makes the call that changes, it is
-explored with and without the change: the change must repair nothing, but it must break nothing either, and the
+explored with and without the change: the change need not repair anything, but it must break nothing, and the
 controllers must still do what they did.
 """
 
