@@ -111,7 +111,7 @@ EXPECTATIONS = (
         "default",
         "20 and 11 calls of the two helpers",
         lambda r: (
-            [sum(site.via == name for site in r.sites) for name in ("MutateAndPatchStatus", "MutateAndPatchSpec")]
+            [sum(site.route.via == name for site in r.sites) for name in ("MutateAndPatchStatus", "MutateAndPatchSpec")]
             == [20, 11]
         ),
     ),

@@ -55,7 +55,9 @@ def main(arguments: list[str]) -> int:
     for name in names:
         os.chdir(root / name)
         report = audit(["."], Settings(include_generated=True))
-        lines = {(site.path, line) for site in report.sites for line in range(site.line, site.end_line + 1)}
+        lines = {
+            (site.place.path, line) for site in report.sites for line in range(site.place.line, site.place.end_line + 1)
+        }
         sources = {path: source.decode("utf-8", "replace") for path, source in report.sources.items()}
         for kind, path, start, end in _explicit(sources):
             text = sources[path]

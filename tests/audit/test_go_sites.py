@@ -22,14 +22,14 @@ def test_every_part_of_a_status_patch_is_classified(audited: Auditor) -> None:
             """
         }
     ).sites
-    assert (site.verb, site.targets, site.lock) == (Verb.PATCH, (Target.STATUS,), Lock.UNLOCKED)
-    assert (site.kind, site.object, site.function) == ("Widget", "w", "Reconciler.Reconcile")
+    assert (site.verb, site.content.targets, site.lock) == (Verb.PATCH, (Target.STATUS,), Lock.UNLOCKED)
+    assert (site.resource.kind, site.object, site.place.function) == ("Widget", "w", "Reconciler.Reconcile")
     assert (site.base.origin, site.provenance, site.error) == (
         BaseOrigin.LOCAL,
         Provenance.CACHED_GET,
         ErrorUse.RETURNED,
     )
-    assert site.fields == ("status.phase",)
+    assert site.content.fields == ("status.phase",)
 
 
 def test_a_base_is_followed_three_calls_up(audited: Auditor) -> None:
@@ -87,7 +87,11 @@ def test_calls_of_a_helper_that_takes_the_change_are_sites_of_their_own(audited:
     )
     direct, indirect = report.sites
     assert direct.direct
-    assert (indirect.via, indirect.kind, indirect.fields) == ("Mutate", "Widget", ("status.phase",))
+    assert (indirect.route.via, indirect.resource.kind, indirect.content.fields) == (
+        "Mutate",
+        "Widget",
+        ("status.phase",),
+    )
 
 
 def test_the_parts_changed_before_a_write_are_its_targets(audited: Auditor) -> None:
@@ -106,7 +110,7 @@ def test_the_parts_changed_before_a_write_are_its_targets(audited: Auditor) -> N
             """
         }
     )
-    assert [site.targets for site in report.sites] == [(Target.FINALIZERS,), (Target.LABELS, Target.SPEC)]
+    assert [site.content.targets for site in report.sites] == [(Target.FINALIZERS,), (Target.LABELS, Target.SPEC)]
 
 
 def test_a_retry_that_reads_again_is_told_from_one_that_does_not(audited: Auditor) -> None:
@@ -155,7 +159,7 @@ func (r *Reconciler) ready(ctx context.Context) error {
 """
         }
     )
-    assert [(site.via, site.fields, site.kind) for site in report.sites if site.via] == [
+    assert [(site.route.via, site.content.fields, site.resource.kind) for site in report.sites if site.route.via] == [
         ("onFresh", ("status.phase",), "Widget")
     ]
 
@@ -187,7 +191,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, w *v1.Widget) error {
 """
         }
     )
-    written = {site.via: (site.fields, len(site.chain)) for site in report.sites if site.via != "patchStatus"}
+    written = {
+        site.route.via: (site.content.fields, len(site.route.chain))
+        for site in report.sites
+        if site.route.via != "patchStatus"
+    }
     assert written["advise"] == (("status.advice",), 1)
     assert written["wrapped"] == (("status.phase",), 1)
     assert [finding.rule for finding in report.findings if finding.rule == "status-write-error-ignored"] == []
@@ -212,7 +220,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, w, old *v1.Widget) error {
 """
         }
     )
-    assert [site.via for site in report.sites] == [""]
+    assert [site.route.via for site in report.sites] == [""]
 
 
 def test_a_projects_own_copy_of_the_patch_library_is_a_patch_library(audited: Auditor) -> None:
@@ -259,7 +267,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, w *v1.Widget) error {
         },
         head=False,
     )
-    assert [site.lock for site in report.sites if site.path == "a.go"] == [Lock.MERGED]
+    assert [site.lock for site in report.sites if site.place.path == "a.go"] == [Lock.MERGED]
 
 
 def test_the_change_may_be_made_to_each_element_of_a_list(audited: Auditor) -> None:
@@ -286,4 +294,6 @@ func (r *Reconciler) own(ctx context.Context, owner *v1.Widget, widgets []v1.Wid
 """
         }
     )
-    assert [(site.via, site.fields) for site in report.sites if site.via] == [("each", ("metadata.ownerReferences",))]
+    assert [(site.route.via, site.content.fields) for site in report.sites if site.route.via] == [
+        ("each", ("metadata.ownerReferences",))
+    ]

@@ -494,7 +494,7 @@ def test_a_call_of_a_helper_that_names_the_fields_is_no_second_writer(audited: A
             """,
         }
     )
-    assert {site.path for site in report.sites} == {"run.py", "app.py"}
+    assert {site.place.path for site in report.sites} == {"run.py", "app.py"}
     assert [finding.rule for finding in report.findings if finding.severity is Severity.WARNING] == []
 
 
@@ -544,4 +544,4 @@ def test_an_update_without_version_is_an_error_for_custom_resources_and_a_note_f
     report = audited({"go.mod": _MODULE, "api/v1/types.go": _API, "w/w.go": _UPDATES}, head=False)
     found = {f.function: f.severity for f in report.findings if f.rule == "update-without-version"}
     assert found == {"custom": Severity.ERROR, "owned": Severity.INFO, "foreign": Severity.WARNING}
-    assert "dry" not in {site.function for site in report.sites}
+    assert "dry" not in {site.place.function for site in report.sites}

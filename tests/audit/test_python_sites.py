@@ -19,7 +19,10 @@ def test_a_version_in_the_body_is_a_lock(audited: Auditor) -> None:
             """
         }
     )
-    assert [(site.lock, site.kind) for site in report.sites] == [(Lock.LOCKED, "widgets"), (Lock.UNLOCKED, "widgets")]
+    assert [(site.lock, site.resource.kind) for site in report.sites] == [
+        (Lock.LOCKED, "widgets"),
+        (Lock.UNLOCKED, "widgets"),
+    ]
 
 
 def test_the_content_type_decides_the_kind_of_patch(audited: Auditor) -> None:
@@ -54,7 +57,7 @@ def test_kopf_statements_and_return_values_are_writes(audited: Auditor) -> None:
             """
         }
     )
-    assert [(site.targets[0], site.lock) for site in report.sites] == [
+    assert [(site.content.targets[0], site.lock) for site in report.sites] == [
         (Target.STATUS, Lock.UNLOCKED),
         (Target.LABELS, Lock.UNLOCKED),
         (Target.STATUS, Lock.LOCKED),
@@ -110,7 +113,7 @@ def test_a_helper_is_inherited_through_files_that_write_nothing(audited: Auditor
             """,
         }
     )
-    assert [(site.via, site.fields) for site in report.sites if site.path == "widget.py"] == [
+    assert [(site.route.via, site.content.fields) for site in report.sites if site.place.path == "widget.py"] == [
         ("merge_patch_status", ("status.error",))
     ]
 
@@ -136,10 +139,12 @@ def test_a_name_that_only_helpers_have_is_a_helper_on_anything(audited: Auditor)
             """,
         }
     )
-    assert [(site.path, site.via, site.fields) for site in report.sites if site.fields and site.via] == [
-        ("main.py", "patch_status", ("status.phase",))
-    ]
-    assert {site.path for site in report.sites} == {"client.py", "thing.py", "main.py"}
+    assert [
+        (site.place.path, site.route.via, site.content.fields)
+        for site in report.sites
+        if site.content.fields and site.route.via
+    ] == [("main.py", "patch_status", ("status.phase",))]
+    assert {site.place.path for site in report.sites} == {"client.py", "thing.py", "main.py"}
 
 
 def test_each_program_reaches_its_own_copy_of_a_class(audited: Auditor) -> None:
@@ -156,7 +161,7 @@ def test_each_program_reaches_its_own_copy_of_a_class(audited: Auditor) -> None:
             for name, source in (("api_object", "import kubernetes\n" + _OBJECT), ("widget", subclass))
         }
     )
-    assert [(site.path, site.helper.path) for site in report.sites if site.via] == [
+    assert [(site.place.path, site.route.helper.path) for site in report.sites if site.route.via] == [
         ("one/widget.py", "one/api_object.py"),
         ("two/widget.py", "two/api_object.py"),
     ]
@@ -184,7 +189,7 @@ def test_a_status_computed_from_arguments_makes_a_helper(audited: Auditor) -> No
             """
         }
     )
-    assert [site.via for site in report.sites if site.function == "apply"] == ["set_state", "set_rotated"]
+    assert [site.route.via for site in report.sites if site.place.function == "apply"] == ["set_state", "set_rotated"]
 
 
 def test_a_url_that_is_built_for_the_status_subresource_is_a_status_write(audited: Auditor) -> None:
@@ -198,7 +203,7 @@ def test_a_url_that_is_built_for_the_status_subresource_is_a_status_write(audite
             """
         }
     )
-    assert [(site.line, site.subresource) for site in report.sites] == [(4, "status")]
+    assert [(site.place.line, site.resource.subresource) for site in report.sites] == [(4, "status")]
 
 
 def test_only_a_test_operation_locks_a_json_patch(audited: Auditor) -> None:

@@ -48,7 +48,7 @@ def test_a_named_file_is_audited_wherever_it_lies(tmp_path: Path, monkeypatch: p
     assert audit(["tests"], Settings()).files == 0
     report = audit([str(path)], Settings())
     assert report.files == 1
-    assert {site.path for site in report.sites} == {str(path)}
+    assert {site.place.path for site in report.sites} == {str(path)}
 
 
 @pytest.mark.parametrize(("name", "exclude"), [("notes.txt", ()), ("a.go", ("*.go",))])

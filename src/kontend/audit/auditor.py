@@ -54,7 +54,7 @@ def _audit(paths: Sequence[str], settings: Settings, progress: Progress) -> Repo
     classified, notices = classify_sources(sources, progress)
     sites = _shown(classified)
     if not settings.include_generated:
-        sites = [site for site in sites if site.role is not Role.GENERATED]
+        sites = [site for site in sites if site.place.role is not Role.GENERATED]
     shown = sources.go.shown(sources.python, _short)
     findings = _judged(sites, notices, settings, sources)
     comments = read_suppressions(shown)
@@ -82,9 +82,11 @@ def _judged(sites: list[Site], notices: list[Notice], settings: Settings, source
         return policies[path]
 
     writers = Writers(sites)
-    asked = {resource_key(site.kind) for site in sites if status_on_main_resource(site)}
+    asked = {resource_key(site.resource.kind) for site in sites if status_on_main_resource(site)}
     subresources = status_subresources(sources.manifests, sources.go, asked)
-    findings = [finding for site in sites for finding in judge(site, policy_for(site.path), writers, subresources)]
+    findings = [
+        finding for site in sites for finding in judge(site, policy_for(site.place.path), writers, subresources)
+    ]
     noticed = [
         judge_notice(replace(notice, path=_short(notice.path)), policy_for(_short(notice.path))) for notice in notices
     ]
@@ -95,7 +97,7 @@ def _completed(findings: list[Finding], sites: list[Site], sources: Mapping[str,
     """Add the lines, the steps and the fix to each finding."""
     by_place: dict[tuple[str, int], Site] = {}
     for site in sites:
-        by_place.setdefault((site.path, site.line), site)
+        by_place.setdefault((site.place.path, site.place.line), site)
     completed: list[Finding] = []
     for finding in findings:
         place = by_place.get((finding.path, finding.line))
@@ -110,13 +112,13 @@ def _completed(findings: list[Finding], sites: list[Site], sources: Mapping[str,
 def _lines(site: Site, finding: Finding) -> list[Location]:
     lines = []
     if site.read_line:
-        lines.append(Location(site.path, site.read_line, "read"))
-    if site.base.line and (site.base.path or site.path, site.base.line) != (site.path, site.line):
-        lines.append(Location(site.base.path or site.path, site.base.line, "base"))
+        lines.append(Location(site.place.path, site.read_line, "read"))
+    if site.base.line and (site.base.path or site.place.path, site.base.line) != (site.place.path, site.place.line):
+        lines.append(Location(site.base.path or site.place.path, site.base.line, "base"))
     lines += [
-        Location(site.path, fact.line, "see")
+        Location(site.place.path, fact.line, "see")
         for fact in site.facts
-        if fact.rule == finding.rule and fact.line not in (site.line, site.base.line, site.read_line)
+        if fact.rule == finding.rule and fact.line not in (site.place.line, site.base.line, site.read_line)
     ]
     return lines
 
@@ -162,7 +164,9 @@ def classify_sources(sources: Sources, progress: Progress = lambda _: None) -> t
         from kontend.audit.python.scan import scan as scan_python
 
         sites += scan_python(sources.python, sources.roles, sources.problems, progress)
-    return sorted(sites, key=lambda site: (site.path, site.line, bool(site.via), site.code)), notices
+    return sorted(
+        sites, key=lambda site: (site.place.path, site.place.line, bool(site.route.via), site.place.code)
+    ), notices
 
 
 def _once(findings: list[Finding]) -> list[Finding]:
@@ -180,10 +184,13 @@ def _shown(sites: list[Site]) -> list[Site]:
     return [
         replace(
             site,
-            path=_short(site.path),
+            place=replace(site.place, path=_short(site.place.path)),
             base=replace(site.base, path=_short(site.base.path)),
-            helper=replace(site.helper, path=_short(site.helper.path)),
-            chain=tuple(replace(place, path=_short(place.path)) for place in site.chain),
+            route=replace(
+                site.route,
+                helper=replace(site.route.helper, path=_short(site.route.helper.path)),
+                chain=tuple(replace(place, path=_short(place.path)) for place in site.route.chain),
+            ),
         )
         for site in sites
     ]

@@ -102,13 +102,13 @@ def at_site(
         rule=rule,
         severity=severity,
         confidence=confidence,
-        path=site.path,
-        line=line or site.line,
-        end_line=line or site.end_line,
+        path=site.place.path,
+        line=line or site.place.line,
+        end_line=line or site.place.end_line,
         message=message,
         fix=fix,
-        function=site.function,
-        code=site.code,
+        function=site.place.function,
+        code=site.place.code,
         also=also,
     )
 

@@ -183,13 +183,8 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """One write to the API, classified.
-
-    `fields` are the paths that the write is known to carry ("status.phase"); `lists` those of them that are lists.
-    `call` is the call in short ("Status().Patch"), `code` all of it.
-    `via` names the helper when the write happens inside a callee that takes the mutation from here.
-    """
+class Place:
+    """The place of a write in the source."""
 
     language: str
     path: str
@@ -197,44 +192,64 @@ class Site:
     end_line: int
     function: str
     code: str
-    call: str
-    verb: Verb
-    targets: tuple[Target, ...]
-    lock: Lock
-    object: str = ""
-    kind: str = ""
-    client: str = ""
-    patch_type: PatchType | None = None
-    base: Base = field(default_factory=Base)
-    provenance: Provenance = Provenance.UNKNOWN
-    retry: Retry | None = None
-    error: ErrorUse = ErrorUse.HANDLED
-    fields: tuple[str, ...] = ()
-    lists: tuple[str, ...] = ()
-    subresource: str = ""
-    via: str = ""
+    """All of the call."""
     role: Role = Role.PRODUCTION
-    owned_child: bool = False
-    owner: str = ""
-    facts: tuple[Fact, ...] = ()
     comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """The kind of object that is written, as far as its type is in sight."""
+
+    kind: str = ""
+    subresource: str = ""
+    custom: bool | None = None
+    """The kind is a custom resource; None where its type cannot be seen."""
+    group: str = ""
+    """The last part of the package of the kind's type, without its version; nothing where it names no API group."""
+    local_kind: bool = True
+    """The kind's type is declared in the audited tree, so that the tree's CRDs are about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The part of the object that the write carries, and how the code changed it."""
+
+    targets: tuple[Target, ...]
+    fields: tuple[str, ...] = ()
+    """The paths that the write is known to carry, as in `status.phase`."""
+    lists: tuple[str, ...] = ()
+    """Those of the fields that are lists."""
     recomputed: tuple[str, ...] = ()
     """Those of the fields whose new value is computed from their old one."""
-    conflict_branch: int = 0
-    """The line at which the code asks whether the write's error is a conflict."""
     conditions: tuple[str, ...] = ()
     """Types of the status conditions that the write sets, where they are constants."""
     removal: bool = False
     """Finalizers or owner references are only taken away."""
-    deleting: bool = False
-    """The code runs for an object that is being deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The way from the code that decides about a write to the call of the API."""
+
+    via: str = ""
+    """The helper, when the write happens inside a callee that takes the mutation from here."""
     helper: Location = Location()
-    """The API call that a helper makes for this site."""
+    """The API call that the helper makes for this site."""
     chain: tuple[Location, ...] = ()
     """The calls between this site and that API call, through helpers of helpers."""
-    read_line: int = 0
+    of_client: bool = False
+    """The write is part of a client that the audited code implements: its callers decide what is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """The worker and the programs that run the write, as far as they tell whether two writes can run at once."""
+
     worker: str = ""
     """The unit that runs one write after another for one object: a Go package, a kopf resource, a Python file."""
+    owner: str = ""
+    """Python: the resource whose handler writes, or the file."""
     controller: str = ""
     """Go: the type with a `Reconcile` method that the write is in, where the package has several; each has a queue."""
     queues: tuple[str, ...] = ()
@@ -242,32 +257,60 @@ class Site:
     programs: tuple[str, ...] = ()
     filtered: bool = False
     """The controller registers with a predicate of its own, so it may see only some objects of the kind."""
-    custom: bool | None = None
-    """The kind is a custom resource; None where its type cannot be seen."""
-    group: str = ""
-    """The last part of the package of the kind's type, without its version; nothing where it names no API group."""
-    local_kind: bool = True
-    """The kind's type is declared in the audited tree, so that the tree's CRDs are about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """The part of a write in the making of its object."""
+
+    owned_child: bool = False
     owner_reference: bool | None = None
     """A create: the object carries an owner reference, does not, or it cannot be seen."""
     replaces_created: bool = False
     """An update of the object that a Create just before was refused for, because it exists: create or replace."""
     creates_or_patches: bool = False
     """A call of a helper that reads the object, creates it where it is missing, and patches it where it is there."""
-    of_client: bool = False
-    """The write is part of a client that the audited code implements: its callers decide what is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One write to the API, classified: where it is, what it writes, how, and what surrounds it."""
+
+    place: Place
+    resource: Resource
+    content: Content
+    call: str
+    """The call in short, as in `Status().Patch`."""
+    verb: Verb
+    lock: Lock
+    route: Route = field(default_factory=Route)
+    runner: Runner = field(default_factory=Runner)
+    making: Making = field(default_factory=Making)
+    object: str = ""
+    client: str = ""
+    patch_type: PatchType | None = None
+    base: Base = field(default_factory=Base)
+    provenance: Provenance = Provenance.UNKNOWN
+    read_line: int = 0
+    retry: Retry | None = None
+    error: ErrorUse = ErrorUse.HANDLED
+    conflict_branch: int = 0
+    """The line at which the code asks whether the write's error is a conflict."""
+    deleting: bool = False
+    """The code runs for an object that is being deleted."""
     obstacle: Obstacle = Obstacle.NONE
     """The reason why the base of an unlocked patch cannot be locked without a change elsewhere."""
+    facts: tuple[Fact, ...] = ()
 
     @property
     def status(self) -> bool:
         """The write carries status, through the status subresource or otherwise."""
-        return Target.STATUS in self.targets
+        return Target.STATUS in self.content.targets
 
     @property
     def direct(self) -> bool:
         """The call itself is the API call, rather than a call of a helper that makes it."""
-        return not self.via
+        return not self.route.via
 
 
 def primary(targets: tuple[Target, ...]) -> Target:

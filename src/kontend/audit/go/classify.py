@@ -7,6 +7,7 @@ Each question is answered by its own module (`bases`, `mutations`, `provenance`,
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from kontend.audit.go.bases import PatchSource, from_data, patch_type, resolve, together
@@ -26,7 +27,24 @@ from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.types import resolve_function, type_of
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.go.versions import replaces_created, without_version
-from kontend.audit.site import Base, BaseOrigin, Lock, Obstacle, PatchType, Provenance, Retry, Role, Site, Target, Verb
+from kontend.audit.site import (
+    Base,
+    BaseOrigin,
+    Content,
+    Lock,
+    Making,
+    Obstacle,
+    PatchType,
+    Place,
+    Provenance,
+    Resource,
+    Retry,
+    Role,
+    Route,
+    Site,
+    Target,
+    Verb,
+)
 
 _REMOVES = re.compile(r"(?i)(remove|strip|drop|clear)\w*finalizer")
 _ADDS = re.compile(r"(?i)(add|ensure|insert)\w*finalizer|set\w*finalizer\b|append\([\w.()]*finalizers")
@@ -64,45 +82,63 @@ def classify(workspace: Workspace, write: Write, role: Role) -> Classified:
     retry = retry_around(workspace, file, call, write.object)
     apart = separately_read(workspace, write, made, source)
     site = Site(
-        language="go",
-        path=file.path,
-        line=line(call),
-        end_line=call.end_point[0] + 1,
-        function=function.label if function else "",
-        code=" ".join(text(call).split()),
+        place=Place(
+            language="go",
+            path=file.path,
+            line=line(call),
+            end_line=call.end_point[0] + 1,
+            function=function.label if function else "",
+            code=" ".join(text(call).split()),
+            role=role,
+            comment=_comment(workspace, write, made),
+        ),
+        resource=_resource(workspace, write, object_type),
+        content=Content(
+            targets,
+            fields=paths_of(change for change in changed if change.target in targets),
+            lists=paths_of(change for change in changed if change.is_list and change.target in targets),
+            recomputed=paths_of(change for change in changed if change.recomputed and change.target in targets),
+            conditions=tuple(sorted({change.condition for change in changed if change.condition})),
+            removal=_only_removes(changed, deleting=deleting) or bool(function and _REMOVES.search(function.name)),
+        ),
+        route=Route(of_client=function is not None and _of_client(function)),
+        making=Making(
+            owner_reference=_owner_reference(workspace, write, changed),
+            replaces_created=lock is Lock.UNLOCKED and replaces_created(workspace, write),
+        ),
         call=_short_call(write),
         verb=verb,
-        targets=targets,
         lock=lock,
         object=_one_line(text(write.object)),
-        kind=object_type.name if object_type else _kind_in_chain(write),
         client=text(write.receiver),
         patch_type=kind,
         base=replace(_base(workspace, file, made, lock), read_apart=separately_read(workspace, write, made, source)),
         provenance=source,
         retry=retry,
         error=error_use(call),
-        fields=tuple(sorted({change.path for change in changed if change.path and change.target in targets})),
-        lists=tuple(sorted({change.path for change in changed if change.is_list and change.target in targets})),
-        subresource=write.subresource,
-        role=role,
         facts=tuple(facts),
-        comment=_comment(workspace, write, made),
-        recomputed=tuple(sorted({change.path for change in changed if change.recomputed and change.target in targets})),
         conflict_branch=conflict_branch(call),
-        conditions=tuple(sorted({change.condition for change in changed if change.condition})),
-        removal=_only_removes(changed, deleting=deleting) or bool(function and _REMOVES.search(function.name)),
         deleting=deleting,
         read_line=read_line(workspace, file, write.object, call),
-        custom=_custom(workspace, file, object_type),
-        group=_group(object_type),
-        local_kind=object_type is not None and workspace.directory_of(object_type.package, file.directory) is not None,
-        owner_reference=_owner_reference(workspace, write, changed),
-        replaces_created=lock is Lock.UNLOCKED and replaces_created(workspace, write),
-        of_client=function is not None and _of_client(function),
         obstacle=_obstacle(workspace, write, made, retry, apart=apart) if lock in _UNORDERED else Obstacle.NONE,
     )
     return Classified(site, write, tuple(made), tuple(changed))
+
+
+def paths_of(changes: Iterable[Mutation]) -> tuple[str, ...]:
+    """Return the paths that changes are known to be of, once each."""
+    return tuple(sorted({change.path for change in changes if change.path}))
+
+
+def _resource(workspace: Workspace, write: Write, kind: GoType | None) -> Resource:
+    file = write.file
+    return Resource(
+        kind=kind.name if kind else _kind_in_chain(write),
+        subresource=write.subresource,
+        custom=_custom(workspace, file, kind),
+        group=_group(kind),
+        local_kind=kind is not None and workspace.directory_of(kind.package, file.directory) is not None,
+    )
 
 
 def _obstacle(

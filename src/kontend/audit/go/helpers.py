@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from kontend.audit.go.classify import Classified
+from kontend.audit.go.classify import Classified, paths_of
 from kontend.audit.go.error_handling import conflict_branch, error_use
 from kontend.audit.go.handed_functions import Callback, callback_calls, function_values, handed, parts_given
 from kontend.audit.go.mutations import Mutation, mutations
@@ -25,7 +25,7 @@ from kontend.audit.go.source.scope import targets as assigned
 from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.types import callers, type_of
 from kontend.audit.go.source.workspace import Workspace
-from kontend.audit.site import BaseOrigin, ErrorUse, Fact, Location, Provenance, Role, Site, Target, Verb
+from kontend.audit.site import BaseOrigin, Content, ErrorUse, Fact, Location, Provenance, Role, Site, Target, Verb
 
 _LEVELS = 3
 """Helpers of helpers are followed this far from the write."""
@@ -111,7 +111,7 @@ def _as_helper(workspace: Workspace, write: Classified, function: GoFunction) ->
         return None
     if site.verb is Verb.CREATE_OR_UPDATE:  # the change is whatever the callback given to the helper does
         callback = _callback(function)
-        return Helper(function, -1, callback) if callback is not None and not site.fields else None
+        return Helper(function, -1, callback) if callback is not None and not site.content.fields else None
     if site.verb not in (Verb.UPDATE, Verb.PATCH, Verb.APPLY):
         return None
     parts = syntax.selector(write.write.object)
@@ -159,42 +159,52 @@ def _site(workspace: Workspace, write: Classified, helper: Helper, file: GoFile,
     base = write.site.base
     if callback is not None:
         base = replace(base, origin=BaseOrigin.HELPER)
-    targets = write.site.targets
+    targets = write.site.content.targets
     if write.site.verb is Verb.CREATE_OR_UPDATE or Target.STATUS not in targets:
         targets = tuple(part for part in Target if any(mutation.target is part for mutation in changed)) or targets
     listed = [change for change in changed if change.target in (Target.FINALIZERS, Target.OWNER_REFERENCES)]
     code = " ".join(text(call).split())
     return replace(
         write.site,
-        path=file.path,
-        line=line(call),
-        end_line=call.end_point[0] + 1,
-        function=around.label if around else "",
-        code=code,
+        place=replace(
+            write.site.place,
+            path=file.path,
+            line=line(call),
+            end_line=call.end_point[0] + 1,
+            function=around.label if around else "",
+            code=code,
+            role=role,
+            comment="",
+        ),
+        resource=replace(
+            write.site.resource, kind=kind.name if kind else write.site.resource.kind if target is None else ""
+        ),
+        content=Content(
+            targets,
+            fields=paths_of(change for change in changed if change.target in targets),
+            lists=paths_of(change for change in changed if change.is_list and change.target in targets),
+            recomputed=paths_of(change for change in changed if change.recomputed and change.target in targets),
+            conditions=tuple(sorted({mutation.condition for mutation in changed if mutation.condition})),
+            removal=bool(listed) and all(mutation.removal for mutation in listed),
+        ),
+        route=replace(
+            write.site.route,
+            via=function.name,
+            helper=Location(write.site.place.path, write.site.place.line, function.label),
+            chain=helper.chain,
+        ),
+        making=replace(write.site.making, creates_or_patches=callback is not None and _creates(write)),
         call=function.name,
-        targets=targets,
         object=text(target) or write.site.object,
-        kind=kind.name if kind else write.site.kind if target is None else "",
         client="",
-        base=replace(base, path=base.path or write.site.path) if base.line else base,
+        base=replace(base, path=base.path or write.site.place.path) if base.line else base,
         provenance=provenance(workspace, file, target, call),
         retry=retry_around(workspace, file, call, target),
         error=error_use(call) if _returns_error(function) else ErrorUse.HANDLED,
-        fields=tuple(sorted({change.path for change in changed if change.target in targets and change.path})),
-        lists=tuple(sorted({change.path for change in changed if change.is_list and change.target in targets})),
-        recomputed=tuple(sorted({change.path for change in changed if change.recomputed and change.target in targets})),
         conflict_branch=conflict_branch(call),
-        via=function.name,
-        role=role,
         facts=tuple(_dropped_early(workspace, file, call, target, change)) if change is not None else (),
-        comment="",
-        conditions=tuple(sorted({mutation.condition for mutation in changed if mutation.condition})),
-        removal=bool(listed) and all(mutation.removal for mutation in listed),
         deleting=runs_while_deleting(workspace, file, call),
-        helper=Location(write.site.path, write.site.line, function.label),
-        chain=helper.chain,
         read_line=0,
-        creates_or_patches=callback is not None and _creates(write),
     )
 
 

@@ -32,10 +32,12 @@ class Queues:
         A function that nothing in sight calls, a handler or `main`, stands for its package and names no type.
         """
         self.workspace.settle()
-        file = self.workspace.files.get(site.path)
+        file = self.workspace.files.get(site.place.path)
         if file is None:
             return ()
-        function = next((each for each in file.functions if each.node.start_point[0] < site.line <= _end(each)), None)
+        function = next(
+            (each for each in file.functions if each.node.start_point[0] < site.place.line <= _end(each)), None
+        )
         if function is None:
             return ()
         if function.key not in self._known:

@@ -135,13 +135,15 @@ def note_registrations(workspace: Workspace, sites: list[Site]) -> list[Site]:
     reconcilers = _reconcilers(workspace, sites)
     queues = Queues(workspace)
     noted = [_noted(site, known, everywhere, owned, programs, reconcilers) for site in sites]
-    return [replace(site, queues=queues.of(site)) if site.status else site for site in noted]
+    return [
+        replace(site, runner=replace(site.runner, queues=queues.of(site))) if site.status else site for site in noted
+    ]
 
 
 def _reconcilers(workspace: Workspace, sites: list[Site]) -> dict[str, frozenset[str]]:
     """Return the types with a `Reconcile` method of each package that has several of them."""
     found: dict[str, frozenset[str]] = {}
-    for directory in {str(Path(site.path).parent) for site in sites if site.status}:
+    for directory in {str(Path(site.place.path).parent) for site in sites if site.status}:
         named = workspace.package(directory).functions.get("Reconcile", ())
         types = frozenset(function.receiver_type for function in named if function.receiver_type)
         workspace.settle()
@@ -152,7 +154,7 @@ def _reconcilers(workspace: Workspace, sites: list[Site]) -> dict[str, frozenset
 
 def _controller(site: Site, reconcilers: frozenset[str]) -> str:
     """Return the reconciler that a site is a method of; a function of the package may be called by any of them."""
-    receiver, dot, _ = site.function.partition(".")
+    receiver, dot, _ = site.place.function.partition(".")
     return receiver if dot and receiver in reconcilers else ""
 
 
@@ -164,26 +166,38 @@ def _noted(
     programs: Programs,
     reconcilers: dict[str, frozenset[str]],
 ) -> Site:
-    directory = str(Path(site.path).parent)
+    directory = str(Path(site.place.path).parent)
     own = known.get(directory, Registration())
-    child = (site.kind in owned and site.kind not in own.reconciles) or (site.verb is Verb.APPLY and not site.status)
+    child = (site.resource.kind in owned and site.resource.kind not in own.reconciles) or (
+        site.verb is Verb.APPLY and not site.status
+    )
     facts = tuple(fact for fact in site.facts if fact.rule != "requeue-lost-after-conflict" or own.generation_only)
-    others = everywhere.get(site.kind, [])
+    others = everywhere.get(site.resource.kind, [])
     handled = own.reconciles | own.watches | own.owns
     unordered = site.lock in (Lock.UNLOCKED, Lock.MIXED)
-    if site.status and unordered and own.reconciles and site.kind and site.kind not in handled and others:
+    if (
+        site.status
+        and unordered
+        and own.reconciles
+        and site.resource.kind
+        and site.resource.kind not in handled
+        and others
+    ):
         said = (
-            f"{site.kind} is reconciled in {others[0]}, not by the controller of {', '.join(sorted(own.reconciles))} "
-            "that this package holds"
+            f"{site.resource.kind} is reconciled in {others[0]}, not by the controller of "
+            f"{', '.join(sorted(own.reconciles))} that this package holds"
         )
-        facts = (*facts, Fact("status-of-another-controller", site.line, said))
+        facts = (*facts, Fact("status-of-another-controller", site.place.line, said))
     return replace(
         site,
-        owned_child=child,
-        owner=others[0] if others else "",
         facts=facts,
-        worker=directory,
-        controller=_controller(site, reconcilers.get(directory, frozenset())),
-        programs=programs.of(directory) if site.status else (),
-        filtered=bool(own.filtered & {"*", site.kind}),
+        making=replace(site.making, owned_child=child),
+        runner=replace(
+            site.runner,
+            worker=directory,
+            owner=others[0] if others else "",
+            controller=_controller(site, reconcilers.get(directory, frozenset())),
+            programs=programs.of(directory) if site.status else (),
+            filtered=bool(own.filtered & {"*", site.resource.kind}),
+        ),
     )

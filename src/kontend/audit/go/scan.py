@@ -62,16 +62,16 @@ def scan(
 def _patch_libraries(sites: list[Site]) -> list[Site]:
     """Inside a patch library that locks its conditions, the plain patch beside it carries everything but them."""
     locking = {
-        Path(site.path).parent
+        Path(site.place.path).parent
         for site in sites
-        if Path(site.path).parent.name == "patch"
+        if Path(site.place.path).parent.name == "patch"
         and site.status
         and site.verb is Verb.PATCH
         and site.lock is Lock.LOCKED
     }
     return [
         replace(site, lock=Lock.MERGED)
-        if site.lock is Lock.UNLOCKED and not site.via and Path(site.path).parent in locking
+        if site.lock is Lock.UNLOCKED and not site.route.via and Path(site.place.path).parent in locking
         else site
         for site in sites
     ]

@@ -29,14 +29,14 @@ _OWN_MERGE_FROM = re.compile(r"^((?:\w+\.)*merge_from)\((.*)\)$", re.DOTALL)
 
 def edits_for(finding: Finding, site: Site, sources: Mapping[str, bytes]) -> tuple[Edit, ...]:
     """Return the edits that lock the write of a finding, or none where that is not safe."""
-    if finding.rule not in _LOCKABLE or site.lock not in (Lock.UNLOCKED, Lock.MIXED) or finding.path != site.path:
+    if finding.rule not in _LOCKABLE or site.lock not in (Lock.UNLOCKED, Lock.MIXED) or finding.path != site.place.path:
         return ()
     if site.error is not ErrorUse.RETURNED:
         return ()  # a conflict that nobody sees would lose the write instead of the other writer's
     if site.obstacle is not Obstacle.NONE or any(fact.rule in _UNFIXABLE for fact in site.facts):
         return ()  # the lock would refuse the controller's own writes, or end a guard against empty patches
     start, end = site.base.span
-    path = site.base.path or site.path
+    path = site.base.path or site.place.path
     source = sources.get(path)
     if source is None or not end:
         return ()
@@ -47,9 +47,9 @@ def edits_for(finding: Finding, site: Site, sources: Mapping[str, bytes]) -> tup
             Edit(path, name_end, name_end, "WithOptions"),
             Edit(path, argument_end, argument_end, f", {package}.MergeFromWithOptimisticLock{{}}"),
         )
-    if site.language == "python" and (match := _OWN_MERGE_FROM.match(text)) and "lock=" not in match.group(2):
+    if site.place.language == "python" and (match := _OWN_MERGE_FROM.match(text)) and "lock=" not in match.group(2):
         return (Edit(path, start, end, f"{match.group(1)}({match.group(2)}, lock=True)"),)
-    if site.language == "python" and site.base.snapshot and _lacks_metadata(text):
+    if site.place.language == "python" and site.base.snapshot and _lacks_metadata(text):
         version = f'{{"resourceVersion": {site.base.snapshot}["metadata"]["resourceVersion"]}}'
         return (Edit(path, start, start + 1, '{"metadata": ' + version + ", "),)
     return ()

@@ -35,7 +35,7 @@ def fold(findings: Iterable[Finding], sites: Iterable[Site]) -> list[Finding]:
     by_place: dict[tuple[str, int], Site] = {}
     calling: dict[tuple[str, int], Site] = {}
     for site in sites:
-        (calling if site.via else by_place).setdefault((site.path, site.line), site)
+        (calling if site.route.via else by_place).setdefault((site.place.path, site.place.line), site)
     kept: dict[tuple[str, int, str], Finding] = {}
     patched: set[tuple[str, str, str, str]] = set()
     moved: dict[tuple[str, int, str], list[Finding]] = {}
@@ -44,9 +44,9 @@ def fold(findings: Iterable[Finding], sites: Iterable[Site]) -> list[Finding]:
         if (
             caller is not None
             and finding.rule in _OF_THE_HELPER
-            and (caller.helper.path, caller.helper.line) in by_place
+            and (caller.route.helper.path, caller.route.helper.line) in by_place
         ):
-            moved.setdefault((caller.helper.path, caller.helper.line, finding.rule), []).append(finding)
+            moved.setdefault((caller.route.helper.path, caller.route.helper.line, finding.rule), []).append(finding)
             continue
         write = by_place.get((finding.path, finding.line))
         if write is not None and write.lock is Lock.MERGED:  # a patch helper is called wherever a function ends
@@ -56,7 +56,7 @@ def fold(findings: Iterable[Finding], sites: Iterable[Site]) -> list[Finding]:
             patched.add(problem)
         kept.setdefault((finding.path, finding.line, finding.rule), finding)
     for (path, line, rule), callers in moved.items():
-        direct = [caller for caller in callers if not calling[caller.path, caller.line].chain] or callers
+        direct = [caller for caller in callers if not calling[caller.path, caller.line].route.chain] or callers
         places = tuple(Location(caller.path, caller.line, f"caller {caller.function}") for caller in direct)
         own = kept.get((path, line, rule))
         if own is None:
@@ -93,10 +93,21 @@ def _one_base(findings: list[Finding], by_place: dict[tuple[str, int], Site]) ->
     kept: list[Finding] = []
     for finding in sorted(findings, key=lambda finding: (finding.path, finding.line, finding.rule)):
         site = by_place.get((finding.path, finding.line))
-        if site is None or finding.rule not in _OF_THE_HELPER or not site.base.line or site.base.line == site.line:
+        if (
+            site is None
+            or finding.rule not in _OF_THE_HELPER
+            or not site.base.line
+            or site.base.line == site.place.line
+        ):
             kept.append(finding)
             continue
-        key = (finding.rule, site.base.path or site.path, finding.function, site.base.line, finding.severity.value)
+        key = (
+            finding.rule,
+            site.base.path or site.place.path,
+            finding.function,
+            site.base.line,
+            finding.severity.value,
+        )
         if key not in first:
             first[key] = len(kept)
             kept.append(finding)
@@ -114,7 +125,13 @@ def _one_base(findings: list[Finding], by_place: dict[tuple[str, int], Site]) ->
 def _at_helper(site: Site, callers: list[Finding]) -> Finding:
     first = callers[0]
     return replace(
-        first, path=site.path, line=site.line, end_line=site.end_line, function=site.function, code=site.code, edits=()
+        first,
+        path=site.place.path,
+        line=site.place.line,
+        end_line=site.place.end_line,
+        function=site.place.function,
+        code=site.place.code,
+        edits=(),
     )
 
 

@@ -18,12 +18,12 @@ def steps_for(finding: Finding, site: Site) -> tuple[str, ...]:
 
 
 def _object(site: Site) -> str:
-    return site.kind or site.object.split("\n")[0][:40] or "the object"
+    return site.resource.kind or site.object.split("\n")[0][:40] or "the object"
 
 
 def _read(site: Site) -> str:
     where = f" at :{site.read_line}" if site.read_line else ""
-    return f"{site.function or 'The writer'} reads {_object(site)}{where} at resourceVersion 7."
+    return f"{site.place.function or 'The writer'} reads {_object(site)}{where} at resourceVersion 7."
 
 
 def _other(finding: Finding, done: str) -> str:
@@ -37,39 +37,39 @@ def _other(finding: Finding, done: str) -> str:
 def _lost_field(site: Site, finding: Finding) -> Steps:
     return (
         _read(site),
-        _other(finding, f"changes {field_text(site) if site.fields else 'the status'} of {_object(site)}"),
-        f"{call_text(site)} at :{site.line} sends what was computed from 7, and the server accepts it: "
+        _other(finding, f"changes {field_text(site) if site.content.fields else 'the status'} of {_object(site)}"),
+        f"{call_text(site)} at :{site.place.line} sends what was computed from 7, and the server accepts it: "
         "the change of 8 is lost.",
     )
 
 
 def _lost_element(site: Site, finding: Finding) -> Steps:
-    lists = ", ".join(site.lists[:2]) or "the list"
+    lists = ", ".join(site.content.lists[:2]) or "the list"
     return (
         _read(site),
         _other(finding, f"adds an element to {lists}"),
-        f"{call_text(site)} at :{site.line} replaces {lists} with the elements of 7, and the server accepts it: "
+        f"{call_text(site)} at :{site.place.line} replaces {lists} with the elements of 7, and the server accepts it: "
         "the new element is gone.",
     )
 
 
 def _status_patch(site: Site, finding: Finding) -> Steps:
-    return _lost_element(site, finding) if site.lists else _lost_field(site, finding)
+    return _lost_element(site, finding) if site.content.lists else _lost_field(site, finding)
 
 
 def _overwritten(site: Site, _: Finding) -> Steps:
     return (
-        f"{site.function or 'The writer'} builds {_object(site)}, which has no resourceVersion.",
+        f"{site.place.function or 'The writer'} builds {_object(site)}, which has no resourceVersion.",
         "Another writer changes the stored object: resourceVersion 8.",
-        f"{call_text(site)} at :{site.line} replaces the object whole, and nothing is compared.",
+        f"{call_text(site)} at :{site.place.line} replaces the object whole, and nothing is compared.",
     )
 
 
 def _stale_retry(site: Site, _: Finding) -> Steps:
     return (
-        f"{site.function or 'The writer'} reads {_object(site)} at resourceVersion 7, before the loop.",
+        f"{site.place.function or 'The writer'} reads {_object(site)} at resourceVersion 7, before the loop.",
         "Another writer changes it: resourceVersion 8.",
-        f"{call_text(site)} at :{site.line} sends 7 again in every attempt, and every attempt gets 409.",
+        f"{call_text(site)} at :{site.place.line} sends 7 again in every attempt, and every attempt gets 409.",
     )
 
 
@@ -77,16 +77,16 @@ def _blind_retry(site: Site, _: Finding) -> Steps:
     return (
         "The status is computed from resourceVersion 7; the write gets 409, because another writer stored 8.",
         "The loop reads 8 again, with the other writer's change in it.",
-        f"{call_text(site)} at :{site.line} lays the status of 7 over it, and the server accepts it.",
+        f"{call_text(site)} at :{site.place.line} lays the status of 7 over it, and the server accepts it.",
     )
 
 
 def _counted_once(site: Site, _: Finding) -> Steps:
-    fields = field_text(site) if site.fields else "the counter"
+    fields = field_text(site) if site.content.fields else "the counter"
     return (
         f"Two writers read {fields} as 3.",
         "The first sends 4.",
-        f"{call_text(site)} at :{site.line} sends 4 too, and the server accepts it: one of two is not counted.",
+        f"{call_text(site)} at :{site.place.line} sends 4 too, and the server accepts it: one of two is not counted.",
     )
 
 
@@ -94,7 +94,7 @@ def _own_conflict(site: Site, _: Finding) -> Steps:
     return (
         f"The base is taken at resourceVersion 7 (:{site.base.line}).",
         "The same function writes the object: resourceVersion 8.",
-        f"{call_text(site)} at :{site.line} names 7, and the server answers 409 to the controller's own write.",
+        f"{call_text(site)} at :{site.place.line} names 7, and the server answers 409 to the controller's own write.",
     )
 
 

@@ -39,11 +39,11 @@ _FIRST = {
 
 def fix_for(site: Site) -> str:
     """Return the advice for an unlocked patch in the site's language."""
-    if site.language == "go" and site.base.line:
+    if site.place.language == "go" and site.base.line:
         if site.obstacle is Obstacle.DATA_READ:
             return GO_KEEP_GUARD
         return _FIRST.get(site.obstacle, "") + GO_FIX
-    return GO_FIX if site.language == "go" else PYTHON_FIX
+    return GO_FIX if site.place.language == "go" else PYTHON_FIX
 
 
 def lock_verdict(site: Site, policy: Policy, writers: Writers) -> Finding | None:
@@ -52,9 +52,9 @@ def lock_verdict(site: Site, policy: Policy, writers: Writers) -> Finding | None
         return _library_patch(site, policy)
     if site.lock not in (Lock.UNLOCKED, Lock.MIXED):
         return None
-    if site.via and site.language == "go" and site.base.origin is not BaseOrigin.HELPER:
+    if site.route.via and site.place.language == "go" and site.base.origin is not BaseOrigin.HELPER:
         return None  # the helper makes the patch and changes nothing: its own line is where to lock
-    if site.of_client and (site.verb is Verb.UPDATE or site.base.origin is BaseOrigin.PARAMETER):
+    if site.route.of_client and (site.verb is Verb.UPDATE or site.base.origin is BaseOrigin.PARAMETER):
         return None  # a client passes on what its callers made; they are judged
     if site.verb is Verb.CREATE_OR_UPDATE and site.patch_type is PatchType.MERGE:
         return _status_patch(site, policy, writers) if site.status else _metadata_patch(site, policy)
@@ -62,25 +62,27 @@ def lock_verdict(site: Site, policy: Policy, writers: Writers) -> Finding | None
         return _update(site, policy)
     if site.verb is not Verb.PATCH or (site.patch_type is PatchType.JSON and not site.status):
         return None
-    if site.subresource == "status":
+    if site.resource.subresource == "status":
         return _status_patch(site, policy, writers)
-    if site.status and len(site.targets) == 1:
+    if site.status and len(site.content.targets) == 1:
         return None
-    if site.patch_type not in _MERGES or (site.patch_type is PatchType.UNKNOWN and site.language == "go"):
+    if site.patch_type not in _MERGES or (site.patch_type is PatchType.UNKNOWN and site.place.language == "go"):
         return None  # a strategic merge patch merges these lists by their keys
     return _metadata_patch(site, policy)
 
 
 def _update(site: Site, policy: Policy) -> Finding | None:
-    if site.subresource == "scale":
+    if site.resource.subresource == "scale":
         return None  # the number of replicas is all that it replaces
     rule = "status-read-modify-write-unguarded" if site.status else "update-without-version"
     said = f"{call_text(site)} sends {site.object or 'an object'} with no resourceVersion: "
     severity = None
-    if site.custom:
-        said += f"{site.kind} is a custom resource, and the server refuses every such update with 422."
+    if site.resource.custom:
+        said += f"{site.resource.kind} is a custom resource, and the server refuses every such update with 422."
         severity = Severity.ERROR
-    elif (site.owner_reference or (site.replaces_created and site.custom is False)) and not site.status:
+    elif (
+        site.making.owner_reference or (site.making.replaces_created and site.resource.custom is False)
+    ) and not site.status:
         said += "the server checks nothing and replaces what is stored. It is a child that this program owns whole."
         severity = Severity.INFO
     else:
@@ -94,7 +96,7 @@ def _update(site: Site, policy: Policy) -> Finding | None:
 
 def _library_patch(site: Site, policy: Policy) -> Finding | None:
     """Judge a patch helper that locks conditions only: finalizers and owner references go in an unlocked patch."""
-    if not {Target.FINALIZERS, Target.OWNER_REFERENCES} & set(site.targets):
+    if not {Target.FINALIZERS, Target.OWNER_REFERENCES} & set(site.content.targets):
         return None
     return _metadata_patch(site, policy, said="the helper locks conditions only; its patch of metadata")
 
@@ -102,10 +104,10 @@ def _library_patch(site: Site, policy: Policy) -> Finding | None:
 def _status_patch(site: Site, policy: Policy, writers: Writers) -> Finding | None:
     if any(fact.rule == "status-read-modify-write-unguarded" for fact in site.facts):
         return None  # the stronger finding covers this site
-    owners = policy.owners.get(site.kind)
-    if owners and not any(fnmatch(site.path, pattern) for pattern in owners):
+    owners = policy.owners.get(site.resource.kind)
+    if owners and not any(fnmatch(site.place.path, pattern) for pattern in owners):
         said = (
-            f"{call_text(site)} patches the status of {site.kind} without a lock; its declared owners are "
+            f"{call_text(site)} patches the status of {site.resource.kind} without a lock; its declared owners are "
             f"{', '.join(owners)}."
         )
         return make(site, policy, "status-of-another-controller", said, fix_for(site), severity=Severity.ERROR)
@@ -144,9 +146,13 @@ def _spoken_for(site: Site, writers: Writers, *, partial: bool) -> tuple[Site, S
     judged = [(harm_of(call, writers), call) for call in calls]
     order = list(Harm)
     harm, speaker = min(judged, key=lambda pair: order.index(pair[0]) if pair[0] is not None else len(order))
-    fields = {path for call in calls for path in call.fields}
-    lists = {path for call in calls for path in call.lists}
-    return replace(site, fields=tuple(sorted(fields)), lists=tuple(sorted(lists))), speaker, harm
+    fields = {path for call in calls for path in call.content.fields}
+    lists = {path for call in calls for path in call.content.lists}
+    return (
+        replace(site, content=replace(site.content, fields=tuple(sorted(fields)), lists=tuple(sorted(lists)))),
+        speaker,
+        harm,
+    )
 
 
 class Harm(Enum):
@@ -169,9 +175,9 @@ def harm_of(site: Site, writers: Writers) -> Harm | None:
         return Harm.WRITERS
     if writers.of_other_programs(site):
         return Harm.PROGRAMS
-    if site.lists and site.patch_type is not PatchType.STRATEGIC:
+    if site.content.lists and site.patch_type is not PatchType.STRATEGIC:
         return Harm.LIST
-    if site.recomputed:
+    if site.content.recomputed:
         return Harm.RECOMPUTED
     if _waits_for_conflict(site):
         return Harm.DEAD_BRANCH
@@ -187,10 +193,10 @@ def _waits_for_conflict(site: Site) -> bool:
 def _weakened(site: Site, policy: Policy, severity: Severity, harm: Harm | None) -> Severity:
     if severity is not Severity.ERROR or policy.name == "strict":
         return severity
-    if site.comment:
+    if site.place.comment:
         return Severity.INFO  # the authors say in a comment that they mean it
     if site.patch_type is PatchType.STRATEGIC:  # lists are merged by key, scalars are still overwritten
-        merged = bool(site.fields) and set(site.fields) <= set(site.lists)
+        merged = bool(site.content.fields) and set(site.content.fields) <= set(site.content.lists)
         return Severity.INFO if merged else Severity.WARNING
     if site.lock is Lock.MIXED and site.base.origin is BaseOrigin.HELPER:
         return Severity.WARNING  # a helper that locks on request: the request cannot be seen here
@@ -201,11 +207,11 @@ def _known(site: Site, speaker: Site, writers: Writers, harm: Harm | None, *, pa
     """State what is known of an unlocked status write: its base, its fields, its other writers."""
     lock = "unlocked on this path, though other callers lock" if site.lock is Lock.MIXED else "unlocked"
     source = "" if partial else f" from {base_text(site)}"
-    fields = f"writes {field_text(site)};" if site.fields else "its fields are not in sight,"
+    fields = f"writes {field_text(site)};" if site.content.fields else "its fields are not in sight,"
     said = f"{call_text(site)}{source}: {lock}; {fields} {writers.described(speaker)}."
     if not partial:
         said = _lead(site, speaker, writers, harm) + said
-    if site.lists and site.patch_type is not PatchType.STRATEGIC:
+    if site.content.lists and site.patch_type is not PatchType.STRATEGIC:
         said += f" {list_text(site)} replaced whole: an element that another writer added since the read is dropped."
     elif not partial:
         said += f" {_mechanism(harm)}"
@@ -218,10 +224,11 @@ def _known(site: Site, speaker: Site, writers: Writers, harm: Harm | None, *, pa
     locking = writers.locking(site)
     if locking:
         first = locking[0]
-        said += f" {_count(len(locking), 'other writer')} of {site.kind} {'locks' if len(locking) == 1 else 'lock'}, "
-        said += f"for example at {first.path}:{first.line}."
-    if site.comment and not partial:
-        said += f' A comment says: "{site.comment}"'
+        lock = "locks" if len(locking) == 1 else "lock"
+        said += f" {_count(len(locking), 'other writer')} of {site.resource.kind} {lock}, "
+        said += f"for example at {first.place.path}:{first.place.line}."
+    if site.place.comment and not partial:
+        said += f' A comment says: "{site.place.comment}"'
     return said
 
 
@@ -233,7 +240,7 @@ def _lead(site: Site, speaker: Site, writers: Writers, harm: Harm | None) -> str
         return ""
     if writers.separated(speaker):
         return "Writers kept apart, no list: "
-    known = site.kind and site.fields and site.fields != ("status",)
+    known = site.resource.kind and site.content.fields and site.content.fields != ("status",)
     return "One writer, no list: " if known else "Fields or kind not in sight: "
 
 
@@ -252,7 +259,7 @@ def _mechanism(harm: Harm | None) -> str:
 
 
 def _also(site: Site, writers: Writers) -> tuple[str, ...]:
-    also = ["list-merge-patch-without-lock"] if site.lists else []
+    also = ["list-merge-patch-without-lock"] if site.content.lists else []
     if site.retry is not None and site.retry.on_conflict and not site.base.read_apart:
         also.append("conflict-retry-unlocked-patch")
     if writers.locking(site):
@@ -269,15 +276,19 @@ def _metadata_patch(site: Site, policy: Policy, *, said: str = "") -> Finding | 
         (Target.FINALIZERS, "finalizer-patch-without-lock", "metadata.finalizers"),
         (Target.OWNER_REFERENCES, "owner-reference-patch-without-lock", "metadata.ownerReferences"),
     ):
-        if target not in site.targets:
+        if target not in site.content.targets:
             continue
-        if target is Target.OWNER_REFERENCES and (site.verb is Verb.CREATE_OR_UPDATE or site.creates_or_patches):
+        if target is Target.OWNER_REFERENCES and (site.verb is Verb.CREATE_OR_UPDATE or site.making.creates_or_patches):
             continue  # CreateOrPatch reads first, and a reference that is there already is not sent
-        if target is Target.OWNER_REFERENCES and site.language == "python" and Target.SPEC in site.targets:
+        if (
+            target is Target.OWNER_REFERENCES
+            and site.place.language == "python"
+            and Target.SPEC in site.content.targets
+        ):
             continue  # the whole of a child that the program creates, with the reference to its owner
         message = f"{call_text(site)}: {said}" if said else f"{call_text(site)} from {base_text(site)}"
         message += f" replaces the whole list {noun}"
-        if target is Target.FINALIZERS and site.removal and site.deleting:
+        if target is Target.FINALIZERS and site.content.removal and site.deleting:
             severity = policy.severity(rule)
             quiet = Severity.INFO if severity is Severity.WARNING else severity
             return make(site, policy, rule, message + "." + _REMOVED, fix_for(site), severity=quiet)
@@ -285,7 +296,7 @@ def _metadata_patch(site: Site, policy: Policy, *, said: str = "") -> Finding | 
         return make(site, policy, rule, message, fix_for(site), also=("list-merge-patch-without-lock",))
     if any(fact.rule in ("list-merge-patch-without-lock", "list-replaced-without-lock") for fact in site.facts):
         return None
-    if site.comment or site.lock is Lock.MERGED:
+    if site.place.comment or site.lock is Lock.MERGED:
         return None
     message = f"{call_text(site)} from {base_text(site)}: unlocked; writes {field_text(site)}."
     return make(site, policy, "spec-patch-without-lock", message, fix_for(site))

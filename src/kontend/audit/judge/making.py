@@ -30,8 +30,8 @@ def make(
 
 def call_text(site: Site) -> str:
     """Return the write in short; a call of a helper says what the helper writes."""
-    if site.via:
-        return f"{site.via} ({site.verb.value} of {'/'.join(target.value for target in site.targets)})"
+    if site.route.via:
+        return f"{site.route.via} ({site.verb.value} of {'/'.join(target.value for target in site.content.targets)})"
     return site.call
 
 
@@ -41,20 +41,20 @@ def base_text(site: Site) -> str:
     if not base.line:
         if site.verb is Verb.CREATE_OR_UPDATE:
             return "the copy that CreateOrPatch takes"
-        return "a base that is not in sight" if site.language == "go" else "a body without a version"
+        return "a base that is not in sight" if site.place.language == "go" else "a body without a version"
     text = base.text if len(base.text) <= 70 else base.text[:67] + "..."
     where = f"{base.path}:{base.line}" if base.path else f":{base.line}"
-    return f"{text} at {where}" if base.line != site.line or base.path else text
+    return f"{text} at {where}" if base.line != site.place.line or base.path else text
 
 
 def field_text(site: Site) -> str:
     """Return the fields that a write carries, at most four."""
-    shown = ", ".join(site.fields[:4]) or "its fields"
-    if "status.conditions" in site.fields and site.conditions:
-        shown = shown.replace("status.conditions", f"status.conditions[{', '.join(site.conditions[:3])}]")
-    return shown + (f" and {len(site.fields) - 4} more" if len(site.fields) > 4 else "")
+    shown = ", ".join(site.content.fields[:4]) or "its fields"
+    if "status.conditions" in site.content.fields and site.content.conditions:
+        shown = shown.replace("status.conditions", f"status.conditions[{', '.join(site.content.conditions[:3])}]")
+    return shown + (f" and {len(site.content.fields) - 4} more" if len(site.content.fields) > 4 else "")
 
 
 def list_text(site: Site) -> str:
     """Return the lists that a write carries, with the verb that follows."""
-    return f"{', '.join(site.lists[:3])} {'is' if len(site.lists) == 1 else 'are'}"
+    return f"{', '.join(site.content.lists[:3])} {'is' if len(site.content.lists) == 1 else 'are'}"

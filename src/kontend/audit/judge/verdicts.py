@@ -40,8 +40,8 @@ def _all(site: Site, policy: Policy, writers: Writers, subresources: Mapping[str
     for fact in site.facts:
         if fact.rule in _FOLDED and lock is not None and lock.rule == "status-patch-without-lock":
             continue
-        adopted = Target.OWNER_REFERENCES in site.targets and not site.removal
-        if fact.rule == "list-replaced-without-lock" and (site.owned_child or adopted or site.comment):
+        adopted = Target.OWNER_REFERENCES in site.content.targets and not site.content.removal
+        if fact.rule == "list-replaced-without-lock" and (site.making.owned_child or adopted or site.place.comment):
             continue  # the spec of an owned child belongs to its owner
         # A later flush conflicts only where the kind has a writer whose locked base is older than this write.
         quiet = fact.rule == "status-write-in-task" and not writers.locking(site)
@@ -88,7 +88,7 @@ def _retry(site: Site, policy: Policy, writers: Writers) -> Iterator[Finding | N
         )
         fix = "Recompute the status from the object that was just read, or copy only the fields this controller owns."
         # A status that one controller alone writes conflicts with changes of spec and metadata only, which it keeps.
-        alone = bool(site.kind) and not writers.beside(site)
+        alone = bool(site.resource.kind) and not writers.beside(site)
         yield make(site, policy, "conflict-retry-blind-overwrite", said, fix, severity=Severity.INFO if alone else None)
     elif retry.outdated and site.status and checked:
         said = (
@@ -97,7 +97,7 @@ def _retry(site: Site, policy: Policy, writers: Writers) -> Iterator[Finding | N
         )
         fix = "Compute the value inside the closure, from the object that was just read."
         yield make(site, policy, "conflict-retry-blind-overwrite", said, fix)
-    elif retry.rereads and not retry.live and on_conflict and site.language == "go" and checked:
+    elif retry.rereads and not retry.live and on_conflict and site.place.language == "go" and checked:
         said = (
             f"{retry.wrapper} at :{retry.line} reads again through the manager's client, which is a "
             "cache: it may return the version that just conflicted."
@@ -127,11 +127,13 @@ def _full_update(site: Site, policy: Policy) -> Finding | None:
             "writers included: a stale copy of theirs is refused or, after a re-read, overwritten."
         )
         return make(site, policy, "status-full-update", said, "Patch the fields this writer owns.")
-    if Target.FINALIZERS in site.targets or (
-        Target.OWNER_REFERENCES in site.targets and not site.owned_child and Target.SPEC not in site.targets
+    if Target.FINALIZERS in site.content.targets or (
+        Target.OWNER_REFERENCES in site.content.targets
+        and not site.making.owned_child
+        and Target.SPEC not in site.content.targets
     ):
         said = (
-            f"{call_text(site)} writes {', '.join(target.value for target in site.targets)} with a full "
+            f"{call_text(site)} writes {', '.join(target.value for target in site.content.targets)} with a full "
             "update, which carries the spec as well."
         )
         return make(site, policy, "metadata-full-update", said, "Use a merge patch with an optimistic lock.")
@@ -139,7 +141,7 @@ def _full_update(site: Site, policy: Policy) -> Finding | None:
 
 
 def _forced_apply(site: Site, policy: Policy) -> Finding | None:
-    forced = any(word in site.code for word in ("ForceOwnership", "Force: true", "force=True"))
+    forced = any(word in site.place.code for word in ("ForceOwnership", "Force: true", "force=True"))
     if site.verb is Verb.APPLY and site.status and forced:
         said = f"{call_text(site)} forces ownership of every field it sends."
         return make(site, policy, "status-apply-forced", said)
@@ -148,20 +150,24 @@ def _forced_apply(site: Site, policy: Policy) -> Finding | None:
 
 def status_on_main_resource(site: Site) -> bool:
     """Decide whether a site sends status alone to the main resource of a kind that the tree declares."""
-    if site.subresource or site.targets != (Target.STATUS,) or site.verb not in (Verb.UPDATE, Verb.PATCH):
+    if (
+        site.resource.subresource
+        or site.content.targets != (Target.STATUS,)
+        or site.verb not in (Verb.UPDATE, Verb.PATCH)
+    ):
         return False
     if site.client == "kopf" or site.lock is Lock.MERGED or site.patch_type is PatchType.APPLY:
         return False
-    return bool(site.kind) and site.direct and site.local_kind
+    return bool(site.resource.kind) and site.direct and site.resource.local_kind
 
 
 def _main_resource(site: Site, policy: Policy, subresources: Mapping[str, bool]) -> Finding | None:
     """Judge status sent to the main resource: the server drops it where the kind has the status subresource."""
-    if not status_on_main_resource(site) or not subresources.get(resource_key(site.kind)):
+    if not status_on_main_resource(site) or not subresources.get(resource_key(site.resource.kind)):
         return None
     said = (
-        f"{call_text(site)} changes only status but goes to the main resource of {site.kind}, which declares the "
-        "status subresource: the server drops the change."
+        f"{call_text(site)} changes only status but goes to the main resource of {site.resource.kind}, which "
+        "declares the status subresource: the server drops the change."
     )
     return make(site, policy, "status-on-main-resource", said, "Write to the status subresource.")
 

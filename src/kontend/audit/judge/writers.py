@@ -40,32 +40,32 @@ class Writers:
         writing = [
             site
             for site in sites
-            if site.status and site.verb in (Verb.UPDATE, Verb.PATCH) and site.role is Role.PRODUCTION
+            if site.status and site.verb in (Verb.UPDATE, Verb.PATCH) and site.place.role is Role.PRODUCTION
         ]
         for site in writing:
-            self._named.setdefault((site.path, site.line), frozenset(site.fields))
+            self._named.setdefault((site.place.path, site.place.line), frozenset(site.content.fields))
             if any(fact.rule in _STRONGER for fact in site.facts):
-                self._stronger.add((site.path, site.line))
-            if site.via:
-                self._calls.setdefault((site.helper.path, site.helper.line), []).append(site)
+                self._stronger.add((site.place.path, site.place.line))
+            if site.route.via:
+                self._calls.setdefault((site.route.helper.path, site.route.helper.line), []).append(site)
         for site in writing:
-            if site.kind and not self._repeats(site):
-                key = resource_key(site.kind)
+            if site.resource.kind and not self._repeats(site):
+                key = resource_key(site.resource.kind)
                 self._by_kind.setdefault(key, []).append(site)
-                self._by_worker.setdefault(key, {}).setdefault(site.worker, []).append(site)
+                self._by_worker.setdefault(key, {}).setdefault(site.runner.worker, []).append(site)
 
     def _repeats(self, site: Site) -> bool:
         """Recognise a call of a helper that names all the fields itself: the helper's own write stands for it."""
-        if site.language != "python" or not site.fields:
+        if site.place.language != "python" or not site.content.fields:
             return False
-        return any(set(site.fields) <= self._named.get(place, frozenset()) for place in _passed(site))
+        return any(set(site.content.fields) <= self._named.get(place, frozenset()) for place in _passed(site))
 
     def kinds(self) -> list[list[Site]]:
         """Return the writers of each resource, in a stable order."""
         return [sites for _, sites in sorted(self._by_kind.items())]
 
     def _same_kind(self, site: Site) -> list[Site]:
-        return self._by_kind.get(resource_key(site.kind), []) if site.kind else []
+        return self._by_kind.get(resource_key(site.resource.kind), []) if site.resource.kind else []
 
     def shared(self, site: Site, other: Site) -> list[str]:
         """Return the fields that two sites write with nothing to order them."""
@@ -76,19 +76,19 @@ class Writers:
     def _one_write(self, site: Site, other: Site) -> bool:
         """Recognise a helper and its caller, or two callers of a helper that names the fields itself."""
         passed, others = _passed(site), _passed(other)
-        if (other.path, other.line) in passed or (site.path, site.line) in others:
+        if (other.place.path, other.place.line) in passed or (site.place.path, site.place.line) in others:
             return True
-        return any(self._named.get(place, frozenset()) & set(site.fields) for place in passed & others)
+        return any(self._named.get(place, frozenset()) & set(site.content.fields) for place in passed & others)
 
     def calls(self, site: Site) -> list[Site]:
         """Return the calls of the helper that a write is in, where they alone say which fields it changes."""
-        if site.via or (site.fields and site.fields != ("status",)):
+        if site.route.via or (site.content.fields and site.content.fields != ("status",)):
             return []
-        return [call for call in self._calls.get((site.path, site.line), ()) if call.fields]
+        return [call for call in self._calls.get((site.place.path, site.place.line), ()) if call.content.fields]
 
     def stronger(self, site: Site) -> bool:
         """Decide whether the write, or the helper it goes through, has a finding that says more."""
-        return not self._stronger.isdisjoint({(site.path, site.line)} | _passed(site))
+        return not self._stronger.isdisjoint({(site.place.path, site.place.line)} | _passed(site))
 
     def others(self, site: Site) -> list[Site]:
         """Return the writers that share a field with a site and that nothing orders after it, one a function."""
@@ -97,7 +97,7 @@ class Writers:
             if len(others) >= _MOST_NAMED:
                 break
             if self.shared(site, other):
-                others.setdefault((other.path, other.function), other)
+                others.setdefault((other.place.path, other.place.function), other)
         return list(others.values())
 
     def of_other_programs(self, site: Site) -> list[Site]:
@@ -110,20 +110,24 @@ class Writers:
             other
             for other in self._elsewhere(site)
             if _apart(site, other)
-            and not (site.function and site.function == other.function)
-            and not (site.filtered and other.filtered)
+            and not (site.place.function and site.place.function == other.place.function)
+            and not (site.runner.filtered and other.runner.filtered)
             and shared_fields(site, other)
         ]
 
     def beside(self, site: Site) -> list[Site]:
         """Return the writers of any field of the same status that another worker of the tree runs."""
-        return [other for other in self._elsewhere(site) if not (site.function and other.function == site.function)]
+        return [
+            other
+            for other in self._elsewhere(site)
+            if not (site.place.function and other.place.function == site.place.function)
+        ]
 
     def _elsewhere(self, site: Site) -> list[Site]:
         """Return the writers of the same kind in other workers, at most a few of each."""
-        if not site.kind:
+        if not site.resource.kind:
             return []
-        by_worker = self._by_worker.get(resource_key(site.kind), {})
+        by_worker = self._by_worker.get(resource_key(site.resource.kind), {})
         return [other for sites in by_worker.values() for other in sites[:_FEW] if not _one_queue(site, other)]
 
     def separated(self, site: Site) -> list[Site]:
@@ -131,7 +135,7 @@ class Writers:
         return [
             other
             for other in self._elsewhere(site)
-            if (other.path, other.line) != (site.path, site.line) and shared_fields(site, other)
+            if (other.place.path, other.place.line) != (site.place.path, site.place.line) and shared_fields(site, other)
         ]
 
     def locking(self, site: Site) -> list[Site]:
@@ -143,17 +147,17 @@ class Writers:
             and same_group(site, other)
             and other.verb is Verb.PATCH
             and other.patch_type is not PatchType.JSON
-            and other.function != site.function
+            and other.place.function != site.place.function
             and not _apart(site, other)
         ]
 
     def described(self, site: Site) -> str:
         """Say who else writes the fields of a site: all writers of the tree count, whatever keeps them apart."""
-        if not site.kind:
+        if not site.resource.kind:
             return "its kind is not in sight, so other writers are not known"
-        if not site.fields:
+        if not site.content.fields:
             return "so other writers of them are not known"
-        if site.fields == ("status",) and not _sends_whole(site):
+        if site.content.fields == ("status",) and not _sends_whole(site):
             return "which fields of it differ from the base is not in sight"
         others = self.others(site)
         if others:
@@ -162,9 +166,9 @@ class Writers:
             return f"also written by {_name(first)}{more}"
         apart = self.of_other_programs(site)
         if apart:
-            return f"also written by {_name(apart[0])} in another program of the tree, {apart[0].programs[0]}"
+            return f"also written by {_name(apart[0])} in another program of the tree, {apart[0].runner.programs[0]}"
         separated = self.separated(site)
-        if separated and (site.filtered or separated[0].filtered):
+        if separated and (site.runner.filtered or separated[0].runner.filtered):
             return f"also written by {_name(separated[0])}, though predicates may keep their objects apart"
         if separated:
             return f"also written by its copy {_name(separated[0])}"
@@ -175,17 +179,17 @@ class Writers:
 
 
 def _name(site: Site) -> str:
-    return f"{site.function or 'module'} at {site.path}:{site.line}"
+    return f"{site.place.function or 'module'} at {site.place.path}:{site.place.line}"
 
 
 def _passed(site: Site) -> set[tuple[str, int]]:
     """Return the places that a call of a helper goes through, down to the API call."""
-    return {(place.path, place.line) for place in (site.helper, *site.chain)} if site.via else set()
+    return {(place.path, place.line) for place in (site.route.helper, *site.route.chain)} if site.route.via else set()
 
 
 def same_group(site: Site, other: Site) -> bool:
     """Report if two sites may write the same resource: two groups may have kinds of one name."""
-    return not site.group or not other.group or site.group == other.group
+    return not site.resource.group or not other.resource.group or site.resource.group == other.resource.group
 
 
 def shared_fields(site: Site, other: Site) -> list[str]:
@@ -200,12 +204,16 @@ def shared_fields(site: Site, other: Site) -> list[str]:
     if _carries_along(other) and not _sends_whole(site):
         return []
     if _sends_whole(site) or _sends_whole(other):
-        return [path for path in (*site.fields, *other.fields) if path.startswith("status")]
-    for path in site.fields:
-        if path not in other.fields or not path.startswith("status.") or "<" in path:
+        return [path for path in (*site.content.fields, *other.content.fields) if path.startswith("status")]
+    for path in site.content.fields:
+        if path not in other.content.fields or not path.startswith("status.") or "<" in path:
             continue
         merged = path == "status.conditions" and not (_replaces(site) or _replaces(other))
-        told_apart = site.conditions and other.conditions and not set(site.conditions) & set(other.conditions)
+        told_apart = (
+            site.content.conditions
+            and other.content.conditions
+            and not set(site.content.conditions) & set(other.content.conditions)
+        )
         if merged and told_apart:
             continue
         shared.append(path)
@@ -218,7 +226,7 @@ def _sends_whole(site: Site) -> bool:
     An update does. A merge patch sends what differs from its base, whatever was assigned: that a helper may have
     changed anything says that the fields are not known, and not that they are the other writer's.
     """
-    return "status" in site.fields and not (site.verb is Verb.PATCH and site.base.origin is not BaseOrigin.BODY)
+    return "status" in site.content.fields and not (site.verb is Verb.PATCH and site.base.origin is not BaseOrigin.BODY)
 
 
 def _carries_along(site: Site) -> bool:
@@ -228,7 +236,7 @@ def _carries_along(site: Site) -> bool:
     writer: either the update is older and refused, or it was made from what the patch has stored. Counting it made an
     error of every constant that is patched beside a full update.
     """
-    return site.lock is Lock.VERSIONED and site.fields == ("status",)
+    return site.lock is Lock.VERSIONED and site.content.fields == ("status",)
 
 
 def _replaces(site: Site) -> bool:
@@ -237,16 +245,18 @@ def _replaces(site: Site) -> bool:
 
 def side_by_side(site: Site, other: Site) -> bool:
     """Decide whether two writers can run at the same time for one object."""
-    if (site.path, site.function) == (other.path, other.function):
+    if (site.place.path, site.place.function) == (other.place.path, other.place.function):
         return False
     if _one_queue(site, other):
         return False
-    if site.filtered or other.filtered:
+    if site.runner.filtered or other.runner.filtered:
         return False
     if _apart(site, other):
         return False
     # The same function in two places is a copy: variants of a program, of which one is installed.
-    return not (site.function and site.function == other.function and site.path != other.path)
+    return not (
+        site.place.function and site.place.function == other.place.function and site.place.path != other.place.path
+    )
 
 
 def _one_queue(site: Site, other: Site) -> bool:
@@ -254,11 +264,13 @@ def _one_queue(site: Site, other: Site) -> bool:
 
     Two reconcilers in one package have a queue each. A function that both may call belongs to no one of them.
     """
-    if site.queues and other.queues:
-        return all(_in_order(one, two) for one in site.queues for two in other.queues)
-    if not site.worker or site.worker != other.worker:
+    if site.runner.queues and other.runner.queues:
+        return all(_in_order(one, two) for one in site.runner.queues for two in other.runner.queues)
+    if not site.runner.worker or site.runner.worker != other.runner.worker:
         return False
-    return not (site.controller and other.controller and site.controller != other.controller)
+    return not (
+        site.runner.controller and other.runner.controller and site.runner.controller != other.runner.controller
+    )
 
 
 def _in_order(one: str, two: str) -> bool:
@@ -270,7 +282,11 @@ def _in_order(one: str, two: str) -> bool:
 
 def _apart(site: Site, other: Site) -> bool:
     """Decide whether no program contains both sites."""
-    return bool(site.programs) and bool(other.programs) and not set(site.programs) & set(other.programs)
+    return (
+        bool(site.runner.programs)
+        and bool(other.runner.programs)
+        and not set(site.runner.programs) & set(other.runner.programs)
+    )
 
 
 def judge_together(writers: Writers, sites: Iterable[Site], policy_for: Callable[[str], Policy]) -> list[Finding]:
@@ -287,8 +303,8 @@ def _shared(writers: Writers, policy_for: Callable[[str], Policy]) -> list[Findi
     findings: list[Finding] = []
     for sites in writers.kinds():
         groups: dict[tuple[Site, ...], list[str]] = {}
-        for path in sorted({path for site in sites for path in site.fields}):
-            writing = [site for site in sites if path in site.fields]
+        for path in sorted({path for site in sites for path in site.content.fields}):
+            writing = [site for site in sites if path in site.content.fields]
             together = _unordered_group(writers, writing, path)
             if together:
                 groups.setdefault(together, []).append(path)
@@ -312,8 +328,8 @@ def _unordered_group(writers: Writers, writing: list[Site], path: str) -> tuple[
             continue
         for other in writing:
             if path in writers.shared(site, other):
-                racing.setdefault((site.path, site.function), site)
-                racing.setdefault((other.path, other.function), other)
+                racing.setdefault((site.place.path, site.place.function), site)
+                racing.setdefault((other.place.path, other.place.function), other)
     literal = [
         site
         for site in racing.values()
@@ -329,19 +345,25 @@ def _unordered_group(writers: Writers, writing: list[Site], path: str) -> tuple[
 def _multi_writer(group: tuple[Site, ...], fields: list[str], policy_for: Callable[[str], Policy]) -> Finding | None:
     rule = RULES["multi-writer-status-field"]
     site, *others = group
-    severity = policy_for(site.path).severity(rule.name)
+    severity = policy_for(site.place.path).severity(rule.name)
     if severity is None:
         return None
-    where = "; ".join(f"{other.function or 'module'} at {other.path}:{other.line}" for other in others[:3])
+    where = "; ".join(
+        f"{other.place.function or 'module'} at {other.place.path}:{other.place.line}" for other in others[:3]
+    )
     more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    verb = "is" if len(fields) == 1 else "are"
     said = (
-        f"{', '.join(fields[:3])} of {site.kind} {'is' if len(fields) == 1 else 'are'} also written by {where}{more}. "
+        f"{', '.join(fields[:3])} of {site.resource.kind} {verb} also written by {where}{more}. "
         "This write checks no version, so the order in which they land decides."
     )
     fix = "Give the field one writer, or lock both writes and recompute on conflict."
     finding = at_site(site, rule.name, severity, rule.confidence, said, fix)
     return replace(
-        finding, related=tuple(Location(other.path, other.line, f"writer {other.function}") for other in others)
+        finding,
+        related=tuple(
+            Location(other.place.path, other.place.line, f"writer {other.place.function}") for other in others
+        ),
     )
 
 
@@ -351,21 +373,22 @@ def _lock_by_some(writers: Writers, policy_for: Callable[[str], Policy]) -> list
     findings: list[Finding] = []
     for sites in writers.kinds():
         for site in sites:
-            if site.lock is not Lock.UNLOCKED or site.base.origin is not BaseOrigin.BODY or not site.fields:
+            if site.lock is not Lock.UNLOCKED or site.base.origin is not BaseOrigin.BODY or not site.content.fields:
                 continue
             if site.patch_type is PatchType.JSON or writers.stronger(site):
                 continue
             locking = [other for other in writers.locking(site) if shared_fields(site, other)]
-            severity = policy_for(site.path).severity(rule.name)
+            severity = policy_for(site.place.path).severity(rule.name)
             if not locking or severity is None or writers.others(site):
                 continue
             first = locking[0]
             said = (
-                f"{site.call} writes {', '.join(shared_fields(site, first)[:3])} of {site.kind} without a version, "
-                f"while {first.function or 'module'} at {first.path}:{first.line} locks the same field."
+                f"{site.call} writes {', '.join(shared_fields(site, first)[:3])} of {site.resource.kind} without a "
+                f"version, while {first.place.function or 'module'} at {first.place.path}:{first.place.line} locks the "
+                "same field."
             )
             lock = at_site(site, rule.name, severity, rule.confidence, said, "Lock this write too.")
-            findings.append(replace(lock, related=(Location(first.path, first.line, "locks"),)))
+            findings.append(replace(lock, related=(Location(first.place.path, first.place.line, "locks"),)))
     return findings
 
 
@@ -374,22 +397,22 @@ def _without_owner(sites: list[Site], policy_for: Callable[[str], Policy]) -> li
     rule = RULES["create-without-owner-reference"]
     groups: dict[tuple[str, str], list[Site]] = {}
     for site in sites:
-        if site.verb is Verb.CREATE and site.kind and site.owner_reference is not None:
-            groups.setdefault((site.worker, site.kind), []).append(site)
+        if site.verb is Verb.CREATE and site.resource.kind and site.making.owner_reference is not None:
+            groups.setdefault((site.runner.worker, site.resource.kind), []).append(site)
     findings: list[Finding] = []
     for (_, kind), creates in sorted(groups.items()):
-        owned = [site for site in creates if site.owner_reference]
+        owned = [site for site in creates if site.making.owner_reference]
         for site in creates:
-            severity = policy_for(site.path).severity(rule.name)
-            if site.owner_reference or not owned or severity is None:
+            severity = policy_for(site.place.path).severity(rule.name)
+            if site.making.owner_reference or not owned or severity is None:
                 continue
             sibling = owned[0]
             said = (
-                f"{site.call} makes a {kind} without an owner reference, while {sibling.function} at "
-                f"{sibling.path}:{sibling.line} sets one: this one stays behind when its owner is deleted."
+                f"{site.call} makes a {kind} without an owner reference, while {sibling.place.function} at "
+                f"{sibling.place.path}:{sibling.place.line} sets one: this one stays behind when its owner is deleted."
             )
             finding = at_site(
                 site, rule.name, severity, rule.confidence, said, "Set the owner reference before Create."
             )
-            findings.append(replace(finding, related=(Location(sibling.path, sibling.line, "sibling"),)))
+            findings.append(replace(finding, related=(Location(sibling.place.path, sibling.place.line, "sibling"),)))
     return findings

@@ -15,6 +15,7 @@ from kontend.audit.report import Report
 from kontend.audit.rules import RULES, Rule
 from kontend.audit.site import Site
 
+_GROUPS = ("place", "resource", "content", "route", "runner", "making")
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
@@ -39,7 +40,11 @@ def as_json(report: Report) -> str:
 
 def _site(verdicts: Verdicts, site: Site) -> dict[str, Any]:
     said, reason = verdicts.of(site)
-    return {**asdict(site), "verdict": said, "reason": reason}
+    # One flat object for each site: `jq '.sites[] | select(.path == …)'` should not have to know how sites are grouped.
+    described: dict[str, Any] = {}
+    for name, value in asdict(site).items():
+        described |= value if name in _GROUPS else {name: value}
+    return {**described, "verdict": said, "reason": reason}
 
 
 def sarif(report: Report) -> str:
@@ -180,7 +185,7 @@ def gitlab(report: Report, *, show: Severity) -> str:
 def junit(report: Report, *, show: Severity) -> str:
     """Return JUnit XML: one case a write site, failing where a finding stands."""
     shown = [finding for finding in report.findings if finding.severity.rank >= show.rank]
-    sites = {(site.path, site.line): site for site in report.sites}
+    sites = {(site.place.path, site.place.line): site for site in report.sites}
     places = sorted(set(sites) | {(finding.path, finding.line) for finding in shown})
     failing = {(finding.path, finding.line) for finding in shown}
     suite = ElementTree.Element(
@@ -192,7 +197,7 @@ def junit(report: Report, *, show: Severity) -> str:
     )
     for place in places:
         site = sites.get(place)
-        name = f"{place[0]}:{place[1]}" + (f" {site.verb.value} {'/'.join(site.targets)}" if site else "")
+        name = f"{place[0]}:{place[1]}" + (f" {site.verb.value} {'/'.join(site.content.targets)}" if site else "")
         case = ElementTree.SubElement(suite, "testcase", classname=place[0], name=name)
         for finding in shown:
             if (finding.path, finding.line) == place:

@@ -101,15 +101,15 @@ def rows(report: Report) -> list[tuple[str, ...]]:
 
 def _row(verdicts: Verdicts, site: Site) -> tuple[str, ...]:
     said, reason = verdicts.of(site)
-    verb = site.verb.value + (f" via {site.via}" if site.via else "")
-    writes = ", ".join(target.value for target in site.targets)
-    if site.owned_child and not site.status:
+    verb = site.verb.value + (f" via {site.route.via}" if site.route.via else "")
+    writes = ", ".join(target.value for target in site.content.targets)
+    if site.making.owned_child and not site.status:
         writes = "owned child" if writes == "object" else f"{writes} of owned child"
     return (
-        f"{site.path}:{site.line}",
+        f"{site.place.path}:{site.place.line}",
         verb,
         writes,
-        site.kind or site.object[:30],
+        site.resource.kind or site.object[:30],
         site.lock.value if site.lock is not Lock.NONE else "-",
         _base(site),
         site.provenance.value,
@@ -123,7 +123,7 @@ def _base(site: Site) -> str:
     base = site.base
     if not base.line:
         return base.origin.value if base.origin.value != "none" else "-"
-    place = f"{base.path}:{base.line}" if base.path and base.path != site.path else f":{base.line}"
+    place = f"{base.path}:{base.line}" if base.path and base.path != site.place.path else f":{base.line}"
     return f"{base.origin.value} {place}"
 
 

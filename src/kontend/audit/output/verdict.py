@@ -20,7 +20,7 @@ class Verdicts:
 
     def of(self, site: Site) -> tuple[str, str]:
         """Return the verdict about a site and its reason."""
-        worst = self._by_place.get((site.path, site.line))
+        worst = self._by_place.get((site.place.path, site.place.line))
         if worst is not None and worst.severity is Severity.ERROR:
             return "VIOLATION", worst.rule
         if worst is not None and worst.severity is Severity.WARNING:
@@ -43,10 +43,13 @@ def _quiet(site: Site) -> tuple[str, str]:
     if site.lock is Lock.VERSIONED:
         stale = site.provenance in (Provenance.LIST_ITEM, Provenance.PARAMETER, Provenance.UNKNOWN)
         return "OK", "PUT, resourceVersion checked" + (
-            ", verify provenance" if stale and Target.STATUS in site.targets else ""
+            ", verify provenance" if stale and Target.STATUS in site.content.targets else ""
         )
     if site.lock in (Lock.UNLOCKED, Lock.MIXED):
-        return "unlocked", site.comment or f"writes {', '.join(site.fields[:3]) or 'fields that are not in sight'}"
+        return (
+            "unlocked",
+            site.place.comment or f"writes {', '.join(site.content.fields[:3]) or 'fields that are not in sight'}",
+        )
     return "unknown", "base not in sight"
 
 

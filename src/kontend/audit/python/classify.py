@@ -14,12 +14,17 @@ from kontend.audit.python.source.module import Function, Module, bindings
 from kontend.audit.site import (
     Base,
     BaseOrigin,
+    Content,
     ErrorUse,
     Fact,
     Lock,
     PatchType,
+    Place,
     Provenance,
+    Resource,
     Role,
+    Route,
+    Runner,
     Site,
     Target,
     Verb,
@@ -49,41 +54,43 @@ def classify_call(
     facts = [*_facts(call, given, lock, place), *_late_base(module, call)]
     function = module.function_of(place)
     return Site(
-        language="python",
-        path=module.path,
-        line=place.lineno,
-        end_line=place.end_lineno or place.lineno,
-        function=module.label(function),
-        code=" ".join(module.text(place).split())[:400],
+        place=_place(module, place, function, role),
+        resource=Resource(call.kind, "status" if call.status else ""),
+        content=Content(targets, _named(given.fields), _named(given.lists), removal=_removes(function, given)),
         call=via or call.method,
         verb=call.verb,
-        targets=targets,
         lock=lock,
+        route=Route(via),
+        runner=runner_of(module, handler),
         object=given.text[:60],
-        kind=call.kind,
         client=call.library,
         patch_type=call.patch_type,
         base=_base(module, call, given),
         provenance=provenance(module, call.body, place, handler=handler is not None),
         retry=retry_around(module, place, call.body),
         error=error_use(module, place),
-        fields=_named(given.fields),
-        lists=_named(given.lists),
-        subresource="status" if call.status else "",
-        via=via,
-        role=role,
-        owner=handler.resource if handler else module.path,
-        facts=tuple(facts),
-        removal=_removes(function, given),
         deleting=_deleting(function, handler),
-        worker=worker_of(module, handler),
+        facts=tuple(facts),
     )
 
 
-def worker_of(module: Module, handler: Handler | None) -> str:
+def _place(module: Module, node: ast.AST, function: Function | None, role: Role) -> Place:
+    line = getattr(node, "lineno", 0)
+    return Place(
+        language="python",
+        path=module.path,
+        line=line,
+        end_line=getattr(node, "end_lineno", None) or line,
+        function=module.label(function),
+        code=" ".join(module.text(node).split())[:400],
+        role=role,
+    )
+
+
+def runner_of(module: Module, handler: Handler | None) -> Runner:
     """Return what runs one write after another: kopf for the handlers of one resource, else one process for a file."""
     key = resource_key(handler.resource) if handler is not None else ""
-    return f"resource:{key}" if key else module.path
+    return Runner(f"resource:{key}" if key else module.path, handler.resource if handler else module.path)
 
 
 _DELETION = re.compile(r"(?i)delet|finaliz|terminat|cleanup|clean_up|teardown|remove|stop|destroy")
@@ -250,31 +257,22 @@ def classify_patch(module: Module, write: PatchWrite, role: Role, handler: Handl
     lock = Lock.LOCKED if write.locked else Lock.UNLOCKED
     facts = [] if write.locked else _facts(call, write.body, lock, node)
     return Site(
-        language="python",
-        path=module.path,
-        line=line,
-        end_line=getattr(node, "end_lineno", None) or line,
-        function=module.label(write.function),
-        code=" ".join(module.text(node).split())[:400],
+        place=_place(module, node, write.function, role),
+        resource=Resource(handler.resource if handler else "", "status" if status else ""),
+        content=Content(
+            targets, _named(fields), _named(write.body.lists), removal=_removes(write.function, write.body)
+        ),
         call="patch.fns" if write.path == "fns" else f"kopf's patch ({write.path or 'update'})",
         verb=Verb.PATCH,
-        targets=targets,
         lock=lock,
-        kind=handler.resource if handler else "",
+        runner=runner_of(module, handler),
         client="kopf",
         patch_type=PatchType.JSON if write.locked else PatchType.MERGE,
         base=Base(BaseOrigin.BODY, write.body.text[:120], line),
         provenance=Provenance.HANDLER,
         error=ErrorUse.HANDLED,
-        fields=_named(fields),
-        lists=_named(write.body.lists),
-        subresource="status" if status else "",
-        role=role,
-        owner=handler.resource if handler else module.path,
-        facts=tuple(facts),
-        removal=_removes(write.function, write.body),
         deleting=_deleting(write.function, handler),
-        worker=worker_of(module, handler),
+        facts=tuple(facts),
     )
 
 
@@ -286,26 +284,17 @@ def classify_return(module: Module, handler: Handler, node: ast.Return, role: Ro
         "handler, with no resourceVersion"
     )
     return Site(
-        language="python",
-        path=module.path,
-        line=node.lineno,
-        end_line=node.end_lineno or node.lineno,
-        function=module.label(function),
-        code=" ".join(module.text(node).split())[:400],
+        place=_place(module, node, function, role),
+        resource=Resource(handler.resource, "status"),
+        content=Content((Target.STATUS,), (f"status.{function.name}",)),
         call="return",
         verb=Verb.PATCH,
-        targets=(Target.STATUS,),
         lock=Lock.UNLOCKED,
-        kind=handler.resource,
+        runner=runner_of(module, handler),
         client="kopf",
         patch_type=PatchType.MERGE,
         base=Base(BaseOrigin.BODY, "", node.lineno),
         provenance=Provenance.HANDLER,
         error=ErrorUse.HANDLED,
-        fields=(f"status.{function.name}",),
-        subresource="status",
-        role=role,
-        owner=handler.resource,
-        worker=worker_of(module, handler),
         facts=(Fact("kopf-return-writes-status", node.lineno, said),),
     )

@@ -16,7 +16,7 @@ from itertools import takewhile
 from pathlib import PurePath
 
 from kontend.audit.python.bodies import Body, read_body
-from kontend.audit.python.classify import classify_call, worker_of
+from kontend.audit.python.classify import classify_call, runner_of
 from kontend.audit.python.clients import ClientCall
 from kontend.audit.python.flow import error_use
 from kontend.audit.python.kinds import class_around, object_kind
@@ -109,10 +109,8 @@ def helper_sites(
                     pending.append(replace(again, location=chosen.location, chain=chain, raises=raises))
                 yield replace(
                     site,
-                    owner=handler.resource if handler else module.path,
-                    worker=worker_of(module, handler),
-                    helper=chosen.location,
-                    chain=chosen.chain,
+                    runner=runner_of(module, handler),
+                    route=replace(site.route, helper=chosen.location, chain=chosen.chain),
                     error=site.error if chosen.raises else ErrorUse.HANDLED,
                 )
 

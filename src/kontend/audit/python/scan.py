@@ -45,7 +45,7 @@ def scan(
     if helpers:
         everywhere = {function: handler for handlers in known.values() for function, handler in handlers.items()}
         sites += helper_sites(modules, helpers, roles, everywhere, sources)
-    return [replace(site, programs=(_program(site.path),)) for site in sites]
+    return [replace(site, runner=replace(site.runner, programs=(_program(site.place.path),))) for site in sites]
 
 
 def _module_sites(module: Module, role: Role, known: dict[Function, Handler], helpers: list[Helper]) -> Iterator[Site]:
@@ -80,7 +80,11 @@ def _mixed(
 ) -> Site:
     """Note a handler that patches its own object through a client while kopf's `patch` is filled too."""
     handler = _handler(module, known, function)
-    if handler is None or site.verb is not Verb.PATCH or resource_key(site.kind) != resource_key(handler.resource):
+    if (
+        handler is None
+        or site.verb is not Verb.PATCH
+        or resource_key(site.resource.kind) != resource_key(handler.resource)
+    ):
         return site
     if not any(write.function is handler.function for write in writes):
         return site
@@ -88,7 +92,7 @@ def _mixed(
         f"{handler.function.name} also fills kopf's patch for the same {handler.resource}, which "
         "is sent after this call and overwrites it"
     )
-    return replace(site, facts=(*site.facts, Fact("kopf-patch-and-client-patch-mixed", site.line, said)))
+    return replace(site, facts=(*site.facts, Fact("kopf-patch-and-client-patch-mixed", site.place.line, said)))
 
 
 def _program(path: str) -> str:

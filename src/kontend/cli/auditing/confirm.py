@@ -30,7 +30,7 @@ from kontend.runtime.source_location import SourceLocation
 
 def confirm(report: Report, *, failures: Path = Path("failures")) -> list[Finding]:
     """Mark the findings that the explorer can reproduce, each with the file that replays it or the pattern's trace."""
-    sites = {(site.path, site.line): site for site in reversed(report.sites)}
+    sites = {(site.place.path, site.place.line): site for site in reversed(report.sites)}
     replays: dict[str, dict[SourceLocation, Path]] = {}
     marked = []
     for finding in report.findings:

@@ -63,13 +63,13 @@ class Pattern:
 
 def pattern_of(finding: Finding, site: Site) -> Pattern | None:
     """Return the pattern of a finding about an unlocked Go patch, or None for other findings."""
-    if finding.rule not in _RULES or site.language != "go" or site.lock not in (Lock.UNLOCKED, Lock.MIXED):
+    if finding.rule not in _RULES or site.place.language != "go" or site.lock not in (Lock.UNLOCKED, Lock.MIXED):
         return None
-    if Target.FINALIZERS in site.targets:
+    if Target.FINALIZERS in site.content.targets:
         return Pattern("metadata", "finalizers", is_list=True)
     part = "status" if site.status else "spec"
-    path = next(iter(site.lists or site.fields), f"{part}.phase").split(".")
-    return Pattern(part, path[1] if len(path) > 1 and path[0] == part else "phase", is_list=bool(site.lists))
+    path = next(iter(site.content.lists or site.content.fields), f"{part}.phase").split(".")
+    return Pattern(part, path[1] if len(path) > 1 and path[0] == part else "phase", is_list=bool(site.content.lists))
 
 
 def _changed(widget: dict[str, Any], pattern: Pattern, value: str) -> bool:
