@@ -87,3 +87,66 @@ def test_the_written_test_can_be_explored(
     assert run(["--go", str(module / "doubleplan")]) == 0
     assert explore(["--go", str(module / "doubleplan"), "--failures", str(tmp_path / "failures")]) == 1
     assert "lost update" in capsys.readouterr().out
+
+
+GENERIC = """
+package widgets
+
+import (
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+type Labeler[T client.Object] struct {
+	client.Client
+	New func() T
+}
+
+func (r *Labeler[T]) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).For(r.New()).Complete(r)
+}
+"""
+MAIN = """
+package main
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/widgets/internal/widgets"
+)
+
+func main() {
+	_ = (&widgets.Labeler[*corev1.Pod]{New: pod}).SetupWithManager(mgr)
+	_ = (&widgets.Labeler[*corev1.Secret]{New: secret}).SetupWithManager(mgr)
+}
+"""
+
+
+def test_a_generic_type_gets_the_types_that_main_gives_it(tmp_path: Path) -> None:
+    (tmp_path / "go.mod").write_text("module example.com/widgets\n")
+    package = tmp_path / "internal" / "widgets"
+    package.mkdir(parents=True)
+    (package / "labeler.go").write_text(GENERIC)
+    assert run(["--go", str(package)]) == 0
+    assert "// Labeler is generic, and nothing makes one" in (package / "explore_test.go").read_text()
+    (tmp_path / "cmd").mkdir()
+    (tmp_path / "cmd" / "main.go").write_text(MAIN)
+    assert run(["--go", str(package), "--force"]) == 0
+    text = (package / "explore_test.go").read_text()
+    assert "(&Labeler[*corev1.Pod]{Client: mgr.GetClient()}).SetupWithManager(mgr)" in text
+    assert "(&Labeler[*corev1.Secret]{Client: mgr.GetClient()}).SetupWithManager(mgr)" in text
+    assert '\tcorev1 "k8s.io/api/core/v1"\n' in text
+    assert "// Not set: New func() T. Give them the values that main gives them (cmd/main.go:11, and 1 more)." in text
+
+
+def test_functions_that_take_a_manager_are_called_where_no_type_has_a_method(tmp_path: Path) -> None:
+    imports = 'import (\n\t"context"\n\n\tctrl "sigs.k8s.io/controller-runtime"\n)\n\n'
+    functions = (
+        "func Setup(ctx context.Context, mgr ctrl.Manager, wait bool) error { return nil }\n\n"
+        "func Name() error { return nil }\n"
+    )
+    (tmp_path / "setup.go").write_text(f"package widgets\n\n{imports}{functions}")
+    assert run(["--go", str(tmp_path)]) == 0
+    text = (tmp_path / "explore_test.go").read_text()
+    assert "if err := Setup(context.Background(), mgr, *new(bool)); err != nil {" in text
+    assert "Name()" not in text

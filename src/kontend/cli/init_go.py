@@ -1,7 +1,8 @@
 """``kontend init --go DIR``: writes the test that hands the controllers of a Go package to the explorer.
 
 The test makes each type of the package that has a ``SetupWithManager``, with what a manager gives to fields of the
-usual types. Fields of other types are listed in a comment: only ``main`` knows their values.
+usual types. Fields of other types are listed in a comment: only ``main`` knows their values. A package without such a
+method has functions that add controllers to a manager, and the test calls those.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction, GoPackage, GoType
 from kontend.cli.command import UsageError
+from kontend.cli.go_literals import Made, literals_of
 
 #: The name of the file that is written.
 TEST_FILE: Final = "explore_test.go"
@@ -42,6 +44,7 @@ _VALUES: Final = {
     GoType("sigs.k8s.io/controller-runtime", "Manager"): ("mgr", ""),
     GoType("sigs.k8s.io/controller-runtime/pkg/manager", "Manager"): ("mgr", ""),
 }
+_MANAGERS: Final = frozenset(kind for kind, (value, _) in _VALUES.items() if value == "mgr")
 #: Kinds of these are in the scheme of client-go.
 _BUILT_IN: Final = "k8s.io/api/"
 
@@ -67,8 +70,13 @@ def go_test(directory: Path) -> str:
     ]
     package = GoPackage(str(directory), files)
     functions = [function for function in package.functions.get(_SETUP, []) if function.receiver_type]
+    functions = functions or [function for file in files for function in file.functions if _adds(function)]
     if not functions:
-        raise UsageError(f"{directory}: no type of this package has a method SetupWithManager(mgr ctrl.Manager) error")
+        raise UsageError(
+            f"{directory}: no type of this package has a method SetupWithManager(mgr ctrl.Manager) error, and no "
+            "function takes a manager; controllers that are written with client-go alone are handed over by hand: see "
+            "kontend help explore-go"
+        )
     test = _Test(
         imports={
             "testing": "",
@@ -100,6 +108,10 @@ def _add(test: _Test, package: GoPackage, function: GoFunction) -> None:
         test.imports[kind.package] = alias
         if f"{alias}.AddToScheme" not in test.schemes:
             test.schemes.append(f"{alias}.AddToScheme")
+    arguments = ", ".join(_arguments(test, function))
+    if not function.receiver_type:
+        test.setups.append(_checked(f"{function.name}({arguments})"))
+        return
     struct = package.types.get(function.receiver_type)
     fields, unknown = [], []
     for name, type_name in (struct.fields if struct else {}).items():
@@ -108,17 +120,49 @@ def _add(test: _Test, package: GoPackage, function: GoFunction) -> None:
             fields.append(f"{name}: {value}")
         elif struct is not None:
             unknown.append(f"{name} {struct.tags.get(name, type_name.name)}")
-    arguments = []
+    is_generic = struct is not None and bool(struct.generics)
+    literals = literals_of(Path(package.directory), function.receiver_type) if unknown or is_generic else []
+    if unknown:
+        test.setups.append(
+            f"// Not set: {', '.join(unknown)}. Give them the values that main gives them{_places(literals)}."
+        )
+    if is_generic and not any(made.types for made in literals):
+        test.setups.append(f"// {function.receiver_type} is generic, and nothing makes one: give it its types.")
+    made_of = {made.types: made for made in literals} if is_generic else {"": None}
+    for types, made in made_of.items():
+        if made is not None:
+            test.imports |= {path: alias for alias, path in made.imports}
+        new = f"(&{function.receiver_type}{types}{{{', '.join(fields)}}})"
+        test.setups.append(_checked(f"{new}.{function.name}({arguments})"))
+
+
+def _arguments(test: _Test, function: GoFunction) -> Iterator[str]:
+    """Yield the arguments of a call of a function."""
+    file = function.file
     for _, node in function.parameters:
         kind = file.type_of_node(node)
         value = _value(test, kind) if kind else ""
         if kind and not value:
             test.imports |= {path: alias for alias, path in file.imports.items() if path == kind.package}
-        arguments.append(value or f"*new({syntax.text(node)})")
-    if unknown:
-        test.setups.append(f"// Not set: {', '.join(unknown)}. Give them the values that main gives them.")
-    made = f"(&{function.receiver_type}{{{', '.join(fields)}}}).{_SETUP}({', '.join(arguments)})"
-    test.setups.append(f"if err := {made}; err != nil {{\n\t\t\treturn err\n\t\t}}")
+        yield value or f"*new({syntax.text(node)})"
+
+
+def _checked(call: str) -> str:
+    return f"if err := {call}; err != nil {{\n\t\t\treturn err\n\t\t}}"
+
+
+def _places(literals: list[Made]) -> str:
+    """Name the places that give the fields of a type their values."""
+    more = f", and {len(literals) - 1} more" if len(literals) > 1 else ""
+    return f" ({literals[0].place}{more})" if literals else ""
+
+
+def _adds(function: GoFunction) -> bool:
+    """Return whether a function adds something to a manager: it takes one, and returns only an error."""
+    given = [function.file.type_of_node(node) for _, node in function.parameters]
+    results = [syntax.text(node) for node in function.results]
+    is_plain = function.exported and not function.receiver_type and not function.type_parameters
+    return is_plain and results == ["error"] and any(kind in _MANAGERS for kind in given)
 
 
 _RUNTIME: Final = "sigs.k8s.io/controller-runtime"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kontend.explanation.fix import Fix
-from kontend.explanation.python.proposals import with_lines
+from kontend.explanation.proposals import with_lines
 from kontend.explanation.wording import sentence
 from kontend.explore.explain.causes.cause import Cause
 from kontend.explore.explain.causes.cycles import Round, cause_of_cycle, shortest_round

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kontend.explanation.fix import Fix
-from kontend.explanation.python.proposals import with_lines
+from kontend.explanation.proposals import with_lines
 from kontend.explanation.remedies import Remedy
 from kontend.report.document import Fix as DocumentFix
 from kontend.runtime.source_location import SourceLocation
@@ -59,7 +59,69 @@ def test_a_fix_shows_its_lines_where_one_change_carries_it_out(
     assert (fix.before, fix.after) == (before, after)
 
 
-def test_go_files_and_lost_files_have_no_lines(tmp_path: Path) -> None:
+GO = """\
+package controllers
+
+import "sigs.k8s.io/controller-runtime/pkg/client"
+
+func (r *Nodes) Reconcile(ctx context.Context, node *Node) error {
+	base := client.MergeFrom(node.DeepCopy())
+	patch := client.MergeFrom(node.DeepCopy()) // a plan
+	if err := r.Patch(ctx, node, base); err != nil {
+		return err
+	}
+	if err := r.Status().Patch(ctx, node, patch); err != nil {
+		return err
+	}
+	_ = r.Delete(ctx, node)
+	return r.Patch(ctx, node, client.MergeFrom(
+		node.DeepCopy()))
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("remedy", "line", "before", "after"),
+    [
+        # A patch that was made before, and the one in the call itself.
+        (
+            Remedy.LOCK_PATCH,
+            11,
+            ("\tpatch := client.MergeFrom(node.DeepCopy()) // a plan",),
+            (
+                "\tpatch := client.MergeFromWithOptions(node.DeepCopy(), client.MergeFromWithOptimisticLock{})"
+                " // a plan",
+            ),
+        ),
+        (
+            Remedy.LOCK_PATCH,
+            15,
+            ("\treturn r.Patch(ctx, node, client.MergeFrom(", "\t\tnode.DeepCopy()))"),
+            (
+                "\treturn r.Patch(ctx, node, client.MergeFromWithOptions(",
+                "\t\tnode.DeepCopy(), client.MergeFromWithOptimisticLock{}))",
+            ),
+        ),
+        (
+            Remedy.DELETE_WITH_UID,
+            14,
+            ("\t_ = r.Delete(ctx, node)",),
+            ("\t_ = r.Delete(ctx, node, client.Preconditions{UID: &node.UID})",),
+        ),
+        # No patch is sent there.
+        (Remedy.LOCK_PATCH, 14, (), ()),
+    ],
+)
+def test_a_fix_of_go_code_shows_its_lines(
+    remedy: Remedy, line: int, before: tuple[str, ...], after: tuple[str, ...], tmp_path: Path
+) -> None:
+    file = tmp_path / "nodes.go"
+    file.write_text(GO)
+    fix = with_lines(Fix(remedy, SourceLocation(str(file), line)))
+    assert (fix.before, fix.after) == (before, after)
+
+
+def test_lost_files_have_no_lines(tmp_path: Path) -> None:
     for name in ("node.go", "gone.py"):
         fix = Fix(Remedy.LOCK_PATCH, SourceLocation(str(tmp_path / name), 3))
         assert with_lines(fix) is fix

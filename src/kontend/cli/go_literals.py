@@ -1,0 +1,82 @@
+"""The places of a Go module at which a struct type of one of its packages is made.
+
+A test of a controller has to give its fields the values that ``main`` gives them, and a generic type the types. Both
+are found where the module makes one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kontend.audit.go.source import syntax
+from kontend.audit.go.source.package import GoFile
+
+#: Directories without code of the module itself.
+_SKIPPED: Final = frozenset({"vendor", "testdata", "node_modules"})
+#: The largest file that is read: longer ones are generated.
+_LARGEST: Final = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A literal of a type."""
+
+    #: The file, relative to the module, and the line.
+    place: str
+    #: The types that stand for type parameters, as they are written, with the imports that they need: alias to path.
+    types: str
+    imports: tuple[tuple[str, str], ...]
+
+
+def literals_of(directory: Path, name: str) -> list[Made]:
+    """Return the literals of a type in the production code of its module, those in other packages first."""
+    directory = directory.resolve()
+    root = next((each for each in (directory, *directory.parents) if (each / "go.mod").exists()), directory)
+    within = directory.relative_to(root).as_posix()
+    pattern = re.compile(rb"\b%s\b[^\n]*\{" % re.escape(name.encode()))
+    found: list[tuple[bool, Made]] = []
+    for path in _files(root):
+        text = path.read_bytes()
+        if pattern.search(text):
+            file = GoFile(str(path), text, str(path.parent))
+            own = path.parent == directory
+            found += [(own, made) for made in _in(file, name, "" if own else within, root)]
+    return [made for _, made in sorted(found, key=lambda pair: (pair[0], pair[1].place))]
+
+
+def _files(root: Path) -> Iterator[Path]:
+    waiting = [root]
+    while waiting:
+        for path in sorted(waiting.pop().iterdir()):
+            if path.is_dir():
+                is_other = path.name in _SKIPPED or path.name.startswith((".", "_")) or (path / "go.mod").exists()
+                waiting += [] if is_other or path.is_symlink() else [path]
+            elif path.suffix == ".go" and not path.name.endswith("_test.go") and path.stat().st_size <= _LARGEST:
+                yield path
+
+
+def _in(file: GoFile, name: str, package: str, root: Path) -> Iterator[Made]:
+    """Yield the literals in a file. ``package`` is the directory of the type in the module, empty for its own files."""
+    for literal in syntax.captures(file.root, "(composite_literal) @made", "made"):
+        node = syntax.field(literal, "type")
+        kind = file.type_of_node(node)
+        if kind is None or kind.name != name or kind.slice or kind.mapping:
+            continue
+        path = kind.package
+        if path.startswith("dir:") if package else not path.startswith("dir:"):
+            continue
+        if package and not path.endswith(f"/{package}"):
+            continue
+        types = syntax.field(node, "type_arguments") if node is not None and node.type == "generic_type" else None
+        used = {syntax.text(syntax.field(each, "package")) for each in _qualified(types)}
+        imports = tuple((alias, where) for alias, where in file.imports.items() if alias in used)
+        place = f"{Path(file.path).relative_to(root)}:{syntax.line(literal)}"
+        yield Made(place, syntax.text(types), imports)
+
+
+def _qualified(node: syntax.Node | None) -> list[syntax.Node]:
+    return syntax.captures(node, "(qualified_type) @q", "q") if node is not None else []
