@@ -11,6 +11,7 @@ from kontend.cluster.state import State
 from kontend.live.baseline import Baseline
 from kontend.live.campaign import JudgedRun
 from kontend.live.confirmation import Confirmation, Occurrence
+from kontend.live.controls import Controls
 from kontend.live.gate.call import Call, Point
 from kontend.live.gate.perturbation import Crash, Down, HandOver
 from kontend.live.gate.plan import Plan
@@ -100,7 +101,9 @@ def healing(ends: Callable[[Plan], float | None]) -> Violation:
     expected = Expected([comparable(INITIAL, good.final)], Mask())
     baseline = Baseline((good, good), setting(["true"], "plain.yaml"), expected, (), ())
 
-    async def run_plan(_: Setting, plan: Plan) -> Run:
+    async def run_plan(given: Setting, plan: Plan) -> Run:
+        if given.watch is not None:
+            await given.watch()
         return replace(ended(plan, *(["left"] if plan.perturbations else [])), healed=ends(plan))
 
     async def work() -> Violation:
@@ -123,6 +126,34 @@ def test_a_plan_after_which_it_heals_does_not_hide_one_after_which_it_does_not()
 
 def test_a_violation_that_does_not_occur_while_it_is_watched_has_not_healed() -> None:
     assert healing(lambda _: 0.0).healed is None
+
+
+def test_the_run_that_is_watched_begins_beside_the_controls_and_counts_as_a_repetition() -> None:
+    good = ended(Plan(()))
+    expected = Expected([comparable(INITIAL, good.final)], Mask())
+    baseline = Baseline((good, good), setting(["true"], "plain.yaml"), expected, (), ())
+    begun: list[Plan] = []
+
+    async def run_plan(given: Setting, plan: Plan) -> Run:
+        begun.append(plan)
+        if plan.perturbations:
+            assert given.watch is not None
+            await given.watch()  # the process idles on until the controls are over
+            return ended(plan, "left")
+        while SURE not in begun:
+            await asyncio.sleep(0)
+        return good
+
+    async def work() -> Violation:
+        run = ended(SURE, "left")
+        shown = [Occurrence(findings(run, expected)[0], SURE, run)]
+        controls = Controls(baseline, run_plan, run_plan, observe=1.0)
+        confirmation = Confirmation(baseline, run_plan, run_plan, repeats=1, attempts=0, heal=1.0, controls=controls)
+        return await confirmation.heal(await confirmation.confirm(shown), shown)
+
+    violation = asyncio.run(asyncio.wait_for(work(), 10))
+    assert (violation.seen, violation.healed) == (2, None)
+    assert begun.count(SURE) == 1
 
 
 def test_plans_are_shortened_to_where_their_run_was_wrong_but_hand_overs_are_not() -> None:

@@ -23,7 +23,7 @@ from kontend.live.properties.findings import Finding, findings, never_held
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.run import carry_out
 from kontend.live.runs.setting import Setting
-from kontend.live.slots import Kind, Slots
+from kontend.live.slots import Kind, Slots, fitting, processors
 from kontend.live.verdicts.explanation import cause_of
 from kontend.live.verdicts.verdict import Verdict, Violation
 
@@ -51,6 +51,7 @@ class Progress(NamedTuple):
 class Options:
     """Limits of a campaign."""
 
+    #: The runs at the same time; 0: as many as the processors have room for, by an unperturbed run.
     jobs: int = 1
     #: The most seconds that the whole command takes; 0 is no limit.
     seconds: float = 0.0
@@ -126,7 +127,8 @@ class Campaign:
     def __init__(self, setting: Setting, options: Options) -> None:
         self._setting = setting
         self._options = options
-        self._slots = Slots({Kind.PLAN: options.jobs, Kind.WATCH: max(options.jobs, _WATCHED)})
+        self._jobs = options.jobs or 1
+        self._slots = Slots({Kind.PLAN: self._jobs, Kind.WATCH: max(self._jobs, _WATCHED)})
         self._notes: list[str] = []
         self._runs = 0
         self._deadline = self._end = float("inf")
@@ -157,6 +159,8 @@ class Campaign:
         except TimeoutError:
             raise out_of_time(self._options.seconds) from None
         ledger = _Ledger(baseline, self.plans(baseline))
+        if not self._options.jobs:
+            self._choose_jobs(baseline.runs[-1])
         if self._options.established is not None:
             self._options.established(baseline)
         explored = loop.time()
@@ -185,7 +189,7 @@ class Campaign:
             controls=controls,
             hurried=lambda: asyncio.get_running_loop().time() + options.heal + _LAST > self._end,
         )
-        if options.seconds and ledger.plans and not self._slots.serial:
+        if ledger.plans and self._jobs > 1 and not self._slots.serial:
             controls.begin()  # beside the plans: otherwise what they show waits for it
         try:
             async with asyncio.TaskGroup() as group:
@@ -199,6 +203,7 @@ class Campaign:
             async with asyncio.TaskGroup() as group:
                 _Judge(self, ledger, confirmation, group).judge_the_rest()
         finally:
+            await confirmation.stop()
             await controls.stop()
 
     def _verdict(self, ledger: _Ledger, seconds: float) -> Verdict:
@@ -266,7 +271,7 @@ class Campaign:
                 await judge.judge(outcomes[plan])
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(self._options.jobs, len(waiting))):
+            for _ in range(min(self._jobs, len(waiting))):
                 group.create_task(work())
 
     def _report(self, done: int, plans: int, ledger: _Ledger) -> None:
@@ -274,7 +279,7 @@ class Campaign:
             return
         alarms = sum(map(_is_certain, ledger.confirmed.values()))
         took = [outcome.run.seconds for outcome in ledger.outcomes]
-        left = (plans - done) * sum(took) / len(took) / self._options.jobs
+        left = (plans - done) * sum(took) / len(took) / self._jobs
         rest = self._deadline / _PLANS - asyncio.get_running_loop().time() if self._options.seconds else left
         self._options.progress(Progress(done, plans, alarms, min(left, max(0.0, rest))))
 
@@ -282,6 +287,15 @@ class Campaign:
         """Pass on a violation that is confirmed and explained."""
         if self._options.found is not None:
             self._options.found(violation, baseline)
+
+    def _choose_jobs(self, run: Run) -> None:
+        """Run as many plans at the same time as there are processors for: most of a run is silence."""
+        if self._slots.serial:
+            return
+        self._jobs = fitting(run.processor, run.seconds, processors())
+        self._slots.limit(Kind.PLAN, self._jobs)
+        self._slots.limit(Kind.WATCH, max(self._jobs, _WATCHED))
+        self._notes.append(f"{self._jobs} run{'s'[: self._jobs != 1]} at the same time (--jobs)")
 
     def _run_one_at_a_time(self) -> None:
         """Give up ``jobs``: the command binds a fixed port, so its processes are in each other's way."""

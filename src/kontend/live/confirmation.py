@@ -2,6 +2,10 @@
 
 Confirmations wait longer at their end than the runs of a campaign, so that a late retry is not taken for no retry.
 Before that they are carried out like these: a user does not wait for certainty either.
+
+Most of their time is silence, so they overlap. The first repetition is the run that is watched for healing, and begins
+beside the controls; it is judged by these when it has come to rest. Simpler plans are tried at the same time, and the
+simplest one that shows the violation counts.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from kontend.live.baseline import Baseline
 from kontend.live.controls import Controls, RunPlan, patient
 from kontend.live.gate.plan import Plan
 from kontend.live.plans.shrinking import simpler
+from kontend.live.process.quiescence import Rest
 from kontend.live.properties.findings import LEAK, Expected, Finding, findings
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.setting import Healing, Setting
@@ -56,6 +61,13 @@ class _Seen:
     runs: int = 1
 
 
+class _Watched(NamedTuple):
+    """A run that was watched for healing, and for how many seconds at most."""
+
+    run: Run
+    seconds: float
+
+
 class Confirmation:
     """Confirms the findings of a campaign."""
 
@@ -85,6 +97,8 @@ class Confirmation:
         self._controls = controls or Controls(baseline, run_plan, run_and_watch)
         self._run_and_watch = run_and_watch
         self._heal = heal
+        #: The runs that are watched, or were.
+        self._watches: dict[tuple[Plan, Identity], asyncio.Task[_Watched]] = {}
 
     async def confirm(self, occurrences: Sequence[Occurrence]) -> Violation:
         """Return a violation with its rate, for the simplest plan that shows it reliably.
@@ -94,15 +108,19 @@ class Confirmation:
         """
         first = None
         occurrences = occurrences[:_PLANS]
+        if self._heal and occurrences[0].finding.final:
+            self._begin(*occurrences[0])  # beside the controls
         if occurrences[0].finding.difference:
             judged = [each for each in [await self._judged(each) for each in occurrences] if each is not None]
             if not judged:
+                self._forget(*occurrences[0])
                 return Violation(*occurrences[0], 1, 1, unjudged=True)
             same = identity(judged[0].finding)
+            self._rename(occurrences[0], same)
             occurrences = [each for each in judged if identity(each.finding) == same]
         for occurrence in occurrences:
             seen = _Seen(occurrence.plan, occurrence.run, occurrence.finding)
-            await self._repeat(seen, 1)
+            await self._repeat_first(seen)
             first = first or seen
             if seen.seen > 1:
                 return await self._reliable(seen)
@@ -121,9 +139,12 @@ class Confirmation:
         if self._repeats and not self._hurried():
             shrunk = await self._shrink(first)
             if shrunk is not None:
+                if self._heal and shrunk.finding.final:
+                    self._begin(shrunk.finding, shrunk.plan, shrunk.run)
                 await self._repeat(shrunk, self._repeats)
                 if shrunk.seen == shrunk.runs:
                     return self._violation(shrunk)
+                self._forget(shrunk.finding, shrunk.plan, shrunk.run)
         await self._repeat(first, self._repeats - 1)
         return self._violation(first)
 
@@ -143,12 +164,12 @@ class Confirmation:
         """
         if not self.may_heal(violation):
             return violation
-        watched, seconds = await self._watch(violation.plan, violation.finding, violation.run)
+        watched, seconds = await self._begin(violation.finding, violation.plan, violation.run)
         healed = watched.healed
         if not healed:
             return violation if healed is not None else replace(violation, watched=seconds)
         others = self._suspects([other for other in occurrences if other.plan != violation.plan])
-        runs = await asyncio.gather(*(self._watch(other.plan, other.finding, other.run) for other in others))
+        runs = await asyncio.gather(*(self._begin(*other) for other in others))
         for other, (run, seconds) in zip(others, runs, strict=True):
             if run.healed is None:
                 seen = _Seen(other.plan, other.run, other.finding)
@@ -171,17 +192,63 @@ class Confirmation:
         """Return whether the last attempt at a call has failed, other than in unperturbed runs."""
         return bool(run.failing - self._baseline.runs[0].failing)
 
-    async def _watch(self, plan: Plan, finding: Finding, shown: Run) -> tuple[Run, float]:
-        """Carry out a plan again and watch the idle process, for long if it has a reason to do something.
+    def _begin(self, finding: Finding, plan: Plan, shown: Run) -> asyncio.Task[_Watched]:
+        """Begin to carry out a plan again and to watch the idle process, unless that has begun."""
+        key = plan, identity(finding)
+        if key not in self._watches:
+            work = self._watched(Occurrence(finding, plan, shown))
+            self._watches[key] = asyncio.get_running_loop().create_task(work)
+        return self._watches[key]
 
-        Return the run, and the seconds for which the process was watched at most.
-        """
-        expected, baseline = await self._expected(finding, plan.actions), self._baseline
-        period = await self._controls.period()
-        has_reason = self._failing(shown) or (baseline.setting.background and period.seconds is None)
-        seconds = self._heal if has_reason else period.watch(self._heal, _NO_REASON)
-        healing = Healing(seconds, lambda run: _find(findings(run, expected), finding) is None)
-        return await self._run_and_watch(replace(self._setting, healing=healing), plan), seconds
+    def _forget(self, finding: Finding, plan: Plan, shown: Run) -> None:
+        """End a watch that is not needed."""
+        del shown
+        task = self._watches.get((plan, identity(finding)))
+        if task is not None:
+            task.cancel()
+
+    def _rename(self, occurrence: Occurrence, judged: Identity) -> None:
+        """Note that a watch is about less: about the differences that controls have left of a finding."""
+        task = self._watches.pop((occurrence.plan, identity(occurrence.finding)), None)
+        if task is not None:
+            self._watches[occurrence.plan, judged] = task
+
+    async def stop(self) -> None:
+        """End the runs that still go on."""
+        for task in self._watches.values():
+            task.cancel()
+        await asyncio.gather(*self._watches.values(), return_exceptions=True)
+
+    async def _watched(self, shown: Occurrence) -> _Watched:
+        """Carry out a plan again and watch the idle process, for long if it has a reason to do something."""
+        baseline, seconds = self._baseline, 0.0
+
+        async def watch() -> Healing:
+            nonlocal seconds
+            expected = await self._expected(shown.finding, shown.plan.actions)
+            judged = await self._judged(shown) if shown.finding.difference else shown
+            if judged is None:
+                return Healing(0.0, lambda _: True)
+            period = await self._controls.period()
+            has_reason = self._failing(shown.run) or (baseline.setting.background and period.seconds is None)
+            seconds = self._heal if has_reason else period.watch(self._heal, _NO_REASON)
+            return Healing(seconds, lambda run: _find(findings(run, expected), judged.finding) is None)
+
+        run = await self._run_and_watch(replace(self._setting, watch=watch), shown.plan)
+        return _Watched(run, seconds)
+
+    async def _repeat_first(self, seen: _Seen) -> None:
+        """Carry out a plan again; where it may heal, the run that is watched counts."""
+        if not self._heal or not seen.finding.final:
+            await self._repeat(seen, 1)
+            return
+        watched = await self._begin(seen.finding, seen.plan, seen.run)
+        seen.runs += 1
+        if watched.run.rest is Rest.IDLE:
+            seen.seen += watched.run.healed != 0.0
+        else:  # it has not come so far that it could be watched
+            expected = await self._expected(seen.finding, seen.plan.actions)
+            seen.seen += _find(findings(watched.run, expected), seen.finding) is not None
 
     async def _repeat(self, seen: _Seen, times: int) -> None:
         outcomes = await asyncio.gather(*(self._once(self._setting, seen.plan, seen.finding) for _ in range(times)))
@@ -195,20 +262,32 @@ class Confirmation:
         """
         best, tried, left = first, {first.plan}, self._attempts
         actions = len(self._setting.workload.actions)
-        while not self._hurried():
+        while left and not self._hurried():
             fresh = [plan for plan in simpler(best.plan, actions) if plan not in tried and self._comparable(plan)]
-            for plan in fresh:
-                if left == 0:
-                    return best if best is not first else None
-                left -= 1
-                tried.add(plan)
-                run, again = await self._once(self._baseline.setting, plan, best.finding)
-                if again is not None and not run.missed:
-                    best = _Seen(plan, run, again)
-                    break
-            else:
+            found = await self._first_that_shows(fresh[:left], best.finding)
+            if found is None:
                 break
+            # Those after it were begun for nothing, and are not counted.
+            attempts = fresh[: fresh.index(found.plan) + 1]
+            left -= len(attempts)
+            tried.update(attempts)
+            best = found
         return best if best is not first else None
+
+    async def _first_that_shows(self, plans: Sequence[Plan], finding: Finding) -> _Seen | None:
+        """Return the first of some plans that shows a finding; they are carried out at the same time."""
+        once = (self._once(self._baseline.setting, plan, finding) for plan in plans)
+        tasks = [asyncio.get_running_loop().create_task(each) for each in once]
+        try:
+            for plan, task in zip(plans, tasks, strict=True):
+                run, again = await task
+                if again is not None and not run.missed:
+                    return _Seen(plan, run, again)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return None
 
     def _comparable(self, plan: Plan) -> bool:
         """Return whether it is known how an unperturbed run with the actions of a plan ends."""

@@ -7,10 +7,34 @@ another run goes on: from then on there is one run at a time, and the run in que
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
+
+#: The part of the processors that runs may take, and the most runs at the same time that are chosen by that.
+_ROOM: Final = 0.7
+_MOST: Final = 16
+
+
+def processors() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def fitting(processor: float, seconds: float, processors: int) -> int:
+    """Return how many runs at the same time there is room for, when one takes some processor time of its seconds.
+
+    Runs on processors that are all taken are no faster, and a process that gets none looks busy for longer.
+
+    >>> fitting(1.0, 20.0, 2), fitting(5.0, 5.0, 2), fitting(0.0, 20.0, 2)
+    (16, 1, 1)
+    """
+    if processor <= 0:
+        return 1  # this system does not show it
+    return max(1, min(_MOST, int(_ROOM * processors * seconds / processor)))
 
 
 class Kind(Enum):
@@ -37,6 +61,10 @@ class Slots:
         self._changed = asyncio.Condition()
         #: One run at a time, of whatever kind.
         self.serial = False
+
+    def limit(self, kind: Kind, runs: int) -> None:
+        """Admit another number of runs of a kind from now on."""
+        self._limits[kind] = runs
 
     @asynccontextmanager
     async def take(self, kind: Kind) -> AsyncIterator[Slot]:

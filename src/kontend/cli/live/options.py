@@ -96,7 +96,13 @@ def parser() -> Parser:
         help="after single perturbations, pairs of them (default: if --seconds leave time for them)",
     )
     add = made.add_argument_group("runs").add_argument
-    add("--jobs", type=at_least(1), default=1, metavar="N", help="number of runs at the same time (default: 1)")
+    add(
+        "--jobs",
+        type=at_least(1),
+        default=0,
+        metavar="N",
+        help="number of runs at the same time (default: as many as the processors have room for)",
+    )
     add("--patience", type=_seconds, default=1.0, metavar="S", help="silence that ends the first run (default: 1)")
     add("--limit", type=_seconds, default=20.0, metavar="S", help="give up waiting for silence (default: 20)")
     add("--observe", type=_seconds, default=3.0, metavar="S", help="watch the idle process for timers (default: 3)")

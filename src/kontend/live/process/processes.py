@@ -95,6 +95,12 @@ def start_of(pid: int) -> int:
     return int(fields[19]) if fields[:1] not in ([], ["Z"], ["X"]) else 0
 
 
+def age() -> float:
+    """Return the seconds since this process was started; 0 where the system does not show it."""
+    started = start_of(os.getpid())
+    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started * _TICK) if started else 0.0
+
+
 def _threads(pid: int) -> list[str]:
     task = f"{_PROC}/{pid}/task"
     try:

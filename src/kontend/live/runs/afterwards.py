@@ -10,7 +10,7 @@ from kontend.cluster.state import State
 from kontend.live.gate.call import UNJUDGED, Call
 from kontend.live.gate.records import Request
 from kontend.live.runs.outcome import Run, Timer
-from kontend.live.runs.setting import PRIMARY, Healing
+from kontend.live.runs.setting import PRIMARY, Watch
 from kontend.live.runs.stage import Stage
 
 #: Seconds between two looks at the final state, while it may heal.
@@ -40,22 +40,24 @@ def _is_timer(call: Call, stage: Stage) -> bool:
     return call.verb != "watch" and call.resource not in UNJUDGED and call not in stage.setting.background
 
 
-async def watch_healing(stage: Stage, healing: Healing, outcome: Callable[[State], Run]) -> tuple[State, float | None]:
+async def watch_healing(stage: Stage, watch: Watch, outcome: Callable[[State], Run]) -> tuple[State, float | None]:
     """Watch whether the process repairs by itself what the run has ended with.
 
     Return the last state that was judged, and the seconds after which it was right: 0 if it was right at once, None if
     it never was. ``outcome`` makes the run with another final state.
     """
-    process, final, seen = stage.instances[stage.current], stage.server.state, None
+    process, final, began = stage.instances[stage.current], stage.server.state, stage.gate.now()
+    seen = final.resource_version, len(stage.gate.log.records)
+    healing = await watch()
     if healing.is_healed(outcome(final)):
         return final, 0.0
-    began = stage.gate.now()
-    while stage.gate.now() - began < healing.seconds and not process.exited:
+    while True:
         now = stage.server.state.resource_version, len(stage.gate.log.records)
-        if seen is not None and now != seen:
+        if now != seen:
             final = stage.server.state
             if healing.is_healed(outcome(final)):
                 return final, stage.gate.now() - began
         seen = now
+        if stage.gate.now() - began >= healing.seconds or process.exited:
+            return final, None
         await process.wait(_LOOK)
-    return final, None

@@ -39,6 +39,8 @@ class Instances:
         #: The ports for clients that insist on TLS, and the number of starts.
         self._tls_ports: dict[str, int] = {}
         self._starts = 0
+        #: The processor time of the instances that have ended.
+        self.processor = 0.0
 
     def __getitem__(self, name: str) -> Process:
         return self._processes[name]
@@ -152,5 +154,6 @@ class Instances:
     async def _end(self, name: str) -> None:
         process = self._processes[name]
         self._readiness[name].stop()
+        self.processor += process.usage().seconds
         await process.kill()
         self._outputs[name] = process.output.text()

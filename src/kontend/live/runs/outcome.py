@@ -80,6 +80,8 @@ class Run:
     #: It never became idle because the process used processor time, not because of its requests.
     working: bool = False
     seconds: float = 0.0
+    #: The processor time of its processes and, if no other run went on, of the server.
+    processor: float = 0.0
     longest_wait: float = 0.0
     #: The resources that the process watched when it had started, and at the end of any phase.
     watches: frozenset[str] = frozenset()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ async def carry_out(setting: Setting, plan: Plan) -> Run:
     """Carry out one run. Whatever happens, no process is left behind."""
     stage = Stage(setting, plan)
     recording = Recording(stage)
-    began = asyncio.get_running_loop().time()
+    began, worked = asyncio.get_running_loop().time(), time.process_time()
     with tempfile.TemporaryDirectory(prefix="kontend-live-") as directory:
         stage.pods.directory = Path(directory)
         await stage.instances.listen(Path(directory))
@@ -45,7 +46,8 @@ async def carry_out(setting: Setting, plan: Plan) -> Run:
             stage.user.stop()
             await stage.pods.stop()
             await stage.instances.stop()
-    return recording.outcome(final, seconds=asyncio.get_running_loop().time() - began, **more)
+    worked = time.process_time() - worked + stage.instances.processor
+    return recording.outcome(final, seconds=asyncio.get_running_loop().time() - began, processor=worked, **more)
 
 
 async def _phases(stage: Stage, recording: Recording) -> None:
@@ -61,8 +63,8 @@ async def _afterwards(stage: Stage, recording: Recording) -> dict[str, Any]:
     setting, more = stage.setting, {}
     if setting.observe and not stage.plan.perturbations:
         more = {"timers": await timers_of(stage), "observed": stage.server.state}
-    if setting.healing is not None:
-        final, healed = await watch_healing(stage, setting.healing, recording.outcome)
+    if setting.watch is not None:
+        final, healed = await watch_healing(stage, setting.watch, recording.outcome)
         more |= {"final": final, "healed": healed}
     return more
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -52,6 +52,10 @@ class Healing:
     is_healed: Callable[[Run], bool]
 
 
+#: Returns the watch over a process, which goes on idling meanwhile, when a run has come to rest.
+Watch = Callable[[], Awaitable[Healing]]
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """A command, its surroundings, and what the baseline has learned about it."""
@@ -90,4 +94,4 @@ class Setting:
     #: Answers of pods to exec, logs and port-forward.
     pod_answers: tuple[PodAnswer, ...] = ()
     #: Watches the process when the run is over.
-    healing: Healing | None = None
+    watch: Watch | None = None
