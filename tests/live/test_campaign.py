@@ -50,7 +50,8 @@ def test_runs_at_the_same_time_are_as_many_as_jobs_and_give_the_same_verdict(
     assert counted.most == jobs
     assert verdict.executed == verdict.plans >= 4
     assert [violation[0] for violation in shown(verdict)] == ["diverged"]
-    assert "crash after update widgets.live.kontend.dev default/w status" in shown(verdict)[0][2]
+    # The crash before the response and the one after it show the same; which run ends first is chance.
+    assert shown(verdict)[0][2].endswith("update widgets.live.kontend.dev default/w status")
 
 
 def test_an_interrupted_campaign_keeps_what_it_has_found(monkeypatch: pytest.MonkeyPatch) -> None:
