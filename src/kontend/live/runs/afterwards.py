@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -48,16 +49,28 @@ async def watch_healing(stage: Stage, watch: Watch, outcome: Callable[[State], R
     """
     process, final, began = stage.instances[stage.current], stage.server.state, stage.gate.now()
     seen = final.resource_version, len(stage.gate.log.records)
-    healing = await watch()
-    if healing.is_healed(outcome(final)):
-        return final, 0.0
-    while True:
-        now = stage.server.state.resource_version, len(stage.gate.log.records)
-        if now != seen:
-            final = stage.server.state
-            if healing.is_healed(outcome(final)):
-                return final, stage.gate.now() - began
-        seen = now
-        if stage.gate.now() - began >= healing.seconds or process.exited:
-            return final, None
-        await process.wait(_LOOK)
+    #: The states that have not been judged yet, and when they came: the watch itself may be waited for.
+    changes: list[tuple[State, float]] = []
+    waiting, healing = asyncio.ensure_future(watch()), None
+    try:
+        while True:
+            now = stage.server.state.resource_version, len(stage.gate.log.records)
+            if now != seen:
+                if changes and now[0] == seen[0]:  # a request that has changed nothing
+                    changes.pop()
+                changes.append((stage.server.state, stage.gate.now() - began))
+            seen = now
+            if healing is None and waiting.done():
+                healing = waiting.result()
+                if healing.is_healed(outcome(final)):
+                    return final, 0.0
+            if healing is not None:
+                for final, after in changes:
+                    if healing.is_healed(outcome(final)):
+                        return final, after
+                changes.clear()
+                if stage.gate.now() - began >= healing.seconds or process.exited:
+                    return final, None
+            await process.wait(_LOOK)
+    finally:
+        waiting.cancel()
