@@ -136,7 +136,7 @@ class NoiseGate:
         """Refuse a request, or let it pass."""
         assert self._server is not None  # attached before it serves
         registry = self._server.state.registry
-        call = describe(registry, exchange.request, {})
+        call = describe(self._server.state, exchange.request, {})
         if call is None or call.resource == LEASES:
             return True
         self._calls[exchange] = call

@@ -14,8 +14,11 @@ import orjson
 
 from kontend.cluster.request import ApiRequest, PageNotFound, route
 from kontend.cluster.resources import Registry
+from kontend.cluster.state import State
 from kontend.cluster.subresources.connections import CONNECTIONS
 from kontend.kube.errors import ApiError
+from kontend.kube.meta.names import Key
+from kontend.live.gate.election import HOLDERS, elects, is_election
 from kontend.serve.protobuf.requests import as_json
 
 WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
@@ -82,11 +85,12 @@ class Point:
         return self.call.to_json() | ({"nth": self.nth} if self.nth != 1 else {})
 
 
-def describe(registry: Registry, request: ApiRequest, generated: dict[str, str]) -> Call | None:
+def describe(state: State, request: ApiRequest, generated: dict[str, str]) -> Call | None:
     """Return the call of a request; None for requests that are not about a resource (discovery, health).
 
     ``generated`` has the generated names of this run and what stands for them.
     """
+    registry = state.registry
     try:
         target = route(registry, request)
     except (PageNotFound, ApiError):
@@ -95,7 +99,13 @@ def describe(registry: Registry, request: ApiRequest, generated: dict[str, str])
     if target.verb == "create" and not name:
         name = _name_in(registry, request)
         name = generated.get(name, name)
-    return Call(target.verb, target.resource.key, target.namespace, name, target.subresource)
+    resource = target.resource.key
+    if resource in HOLDERS and (
+        elects(state, resource, Key(target.namespace, name))
+        or (target.verb in ("create", "update") and is_election(_body(registry, request)))
+    ):
+        resource = LEASES
+    return Call(target.verb, resource, target.namespace, name, target.subresource)
 
 
 def is_locked(registry: Registry, request: ApiRequest) -> bool:

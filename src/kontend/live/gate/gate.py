@@ -18,6 +18,7 @@ from kontend.kube.meta.names import Key, kind_of
 from kontend.live.gate.activity import Activity
 from kontend.live.gate.call import LEASES, Call, describe, is_locked
 from kontend.live.gate.decisions import Decisions
+from kontend.live.gate.election import elects
 from kontend.live.gate.perturbation import (
     CONFLICT,
     FAILURES,
@@ -168,7 +169,7 @@ class LiveGate:
     def admits(self, exchange: Exchange) -> bool:
         """Record a request, and decide whether it goes on."""
         process = self._process(exchange)
-        call = describe(self.state.registry, exchange.request, self.generated)
+        call = describe(self.state, exchange.request, self.generated)
         self.activity.note_request(process, call)
         if call is None:
             self._open[exchange] = None
@@ -352,10 +353,11 @@ class LiveGate:
 
     def delivers(self, tap: Tap, versions: list[int]) -> None:
         """Record events that are sent."""
-        if tap.resource != LEASES:
-            self.activity.note_work(tap.process)
         sent = tuple(self._sent(tap.resource, version) for version in versions)
         known = tuple(event for event in sent if event is not None)
+        renewals = [event for event in known if elects(self.state, tap.resource, event[1])]
+        if tap.resource != LEASES and not (renewals and len(renewals) == len(sent)):
+            self.activity.note_work(tap.process)
         if known:
             self._received.setdefault(tap.process, set()).update(known)
             self.log.add(Delivery(tap.process, tap.resource, known, self.now(), self.action))

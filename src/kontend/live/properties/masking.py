@@ -24,6 +24,7 @@ import orjson
 from kontend.cluster.state import State, Version
 from kontend.kube.meta.names import Key
 from kontend.live.gate.call import UNJUDGED
+from kontend.live.gate.election import elects
 from kontend.live.gate.perturbation import TOUCHED
 from kontend.live.properties.derived import is_derived, notes_of
 from kontend.live.runs.setting import PRIMARY, SECOND
@@ -117,6 +118,8 @@ def comparable(initial: State, state: State, mask: Mask = NO_MASK) -> Objects:
         if resource in UNJUDGED or resource in _SERVER:
             continue
         for key, version in state.objects(resource).items():
+            if elects(state, resource, key):
+                continue
             first = initial.find(resource, key)
             if first is not None and first.body == version.body:
                 by_title[resource, _title(key, key.name)].append(_unchanged(resource, version, mask))

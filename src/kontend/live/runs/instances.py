@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from kontend.live.gate.call import LEASES
+from kontend.live.gate.election import LEADER, elections
 from kontend.live.gate.gate import LiveGate
 from kontend.live.gate.records import Happening
 from kontend.live.process import pod_files
@@ -140,6 +141,9 @@ class Instances:
             if (version.content().get("spec") or {}).get("holderIdentity"):
                 change = {"spec": {"holderIdentity": ""}}
                 self._server.cluster.patch("Lease.coordination.k8s.io/v1", key.name, change, namespace=key.namespace)
+        for kind, key, record in list(elections(self._server.state)):
+            annotated = {"metadata": {"annotations": {LEADER: record}}}
+            self._server.cluster.patch(kind, key.name, annotated, namespace=key.namespace)
 
     async def stop(self) -> None:
         """Kill all instances and stop the server."""
