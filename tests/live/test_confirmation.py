@@ -95,7 +95,7 @@ def test_a_simpler_plan_that_shows_it_only_sometimes_is_not_reported() -> None:
     assert (found.plan, found.rate) == (whole, "4 of 4 runs")
 
 
-def healing(ends: Callable[[Plan], float | None]) -> Violation:
+def healing(ends: Callable[[Plan], float | None], repeats: int = 1) -> Violation:
     """The violation that is left of two plans which show the same; ``ends`` says after how long each heals."""
     good = ended(Plan(()))
     expected = Expected([comparable(INITIAL, good.final)], Mask())
@@ -109,7 +109,7 @@ def healing(ends: Callable[[Plan], float | None]) -> Violation:
     async def work() -> Violation:
         runs = [ended(plan, "left") for plan in (CHANCE, SURE)]
         shown = [Occurrence(findings(run, expected)[0], run.plan, run) for run in runs]
-        confirmation = Confirmation(baseline, run_plan, run_plan, repeats=1, attempts=0, heal=1.0)
+        confirmation = Confirmation(baseline, run_plan, run_plan, repeats=repeats, attempts=0, heal=1.0)
         return await confirmation.heal(await confirmation.confirm(shown), shown)
 
     return asyncio.run(work())
@@ -126,6 +126,12 @@ def test_a_plan_after_which_it_heals_does_not_hide_one_after_which_it_does_not()
 
 def test_a_violation_that_does_not_occur_while_it_is_watched_has_not_healed() -> None:
     assert healing(lambda _: 0.0).healed is None
+
+
+def test_what_shows_only_in_later_repetitions_is_watched_there() -> None:
+    ends = [0.0, 30.0]
+    found = healing(lambda plan: ends.pop(0) if plan == CHANCE and ends else 0.0, repeats=2)
+    assert (found.rate, found.healed) == ("2 of 3 runs", 30.0)
 
 
 def test_the_run_that_is_watched_begins_beside_the_controls_and_counts_as_a_repetition() -> None:

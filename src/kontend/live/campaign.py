@@ -30,7 +30,7 @@ from kontend.live.verdicts.verdict import Verdict, Violation
 #: The number of times that a violation is tried again, and the most plans that are tried to shrink one.
 _CONFIRMATIONS: Final = 3
 _SHRINKS: Final = 10
-#: The runs at the same time that are watched for healing, whatever ``jobs`` says.
+#: The least number of runs at the same time that are watched for healing; otherwise twice ``jobs``.
 _WATCHED: Final = 8
 #: The part of the time in which plans are begun: the rest is for what they have shown.
 _PLANS: Final = 0.85
@@ -128,7 +128,7 @@ class Campaign:
         self._setting = setting
         self._options = options
         self._jobs = options.jobs or 1
-        self._slots = Slots({Kind.PLAN: self._jobs, Kind.WATCH: max(self._jobs, _WATCHED)})
+        self._slots = Slots({Kind.PLAN: self._jobs, Kind.WATCH: max(2 * self._jobs, _WATCHED)})
         self._notes: list[str] = []
         self._runs = 0
         self._deadline = self._end = float("inf")
@@ -294,7 +294,7 @@ class Campaign:
             return
         self._jobs = fitting(run.processor, run.seconds, processors())
         self._slots.limit(Kind.PLAN, self._jobs)
-        self._slots.limit(Kind.WATCH, max(self._jobs, _WATCHED))
+        self._slots.limit(Kind.WATCH, max(2 * self._jobs, _WATCHED))
         self._notes.append(f"{self._jobs} run{'s'[: self._jobs != 1]} at the same time (--jobs)")
 
     def _run_one_at_a_time(self) -> None:

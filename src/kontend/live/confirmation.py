@@ -68,6 +68,13 @@ class _Watched(NamedTuple):
     seconds: float
 
 
+class _Ends(NamedTuple):
+    """The way in which watched runs end: the seconds after which the last one heals, or for which they were watched."""
+
+    healed: float | None
+    seconds: float
+
+
 class Confirmation:
     """Confirms the findings of a campaign."""
 
@@ -98,7 +105,8 @@ class Confirmation:
         self._run_and_watch = run_and_watch
         self._heal = heal
         #: The runs that are watched, or were.
-        self._watches: dict[tuple[Plan, Identity], asyncio.Task[_Watched]] = {}
+        self._watches: dict[tuple[Plan, Identity], list[asyncio.Task[_Watched]]] = {}
+        self._given_up: list[asyncio.Task[_Watched]] = []
 
     async def confirm(self, occurrences: Sequence[Occurrence]) -> Violation:
         """Return a violation with its rate, for the simplest plan that shows it reliably.
@@ -109,18 +117,18 @@ class Confirmation:
         first = None
         occurrences = occurrences[:_PLANS]
         if self._heal and occurrences[0].finding.final:
-            self._begin(*occurrences[0])  # beside the controls
+            self._begin(occurrences[:1], 1)  # beside the controls
         if occurrences[0].finding.difference:
             judged = [each for each in [await self._judged(each) for each in occurrences] if each is not None]
             if not judged:
-                self._forget(*occurrences[0])
+                self._forget(occurrences[0])
                 return Violation(*occurrences[0], 1, 1, unjudged=True)
             same = identity(judged[0].finding)
             self._rename(occurrences[0], same)
             occurrences = [each for each in judged if identity(each.finding) == same]
         for occurrence in occurrences:
             seen = _Seen(occurrence.plan, occurrence.run, occurrence.finding)
-            await self._repeat_first(seen)
+            await self._repeat(seen, 1)
             first = first or seen
             if seen.seen > 1:
                 return await self._reliable(seen)
@@ -139,12 +147,9 @@ class Confirmation:
         if self._repeats and not self._hurried():
             shrunk = await self._shrink(first)
             if shrunk is not None:
-                if self._heal and shrunk.finding.final:
-                    self._begin(shrunk.finding, shrunk.plan, shrunk.run)
                 await self._repeat(shrunk, self._repeats)
                 if shrunk.seen == shrunk.runs:
                     return self._violation(shrunk)
-                self._forget(shrunk.finding, shrunk.plan, shrunk.run)
         await self._repeat(first, self._repeats - 1)
         return self._violation(first)
 
@@ -164,19 +169,30 @@ class Confirmation:
         """
         if not self.may_heal(violation):
             return violation
-        watched, seconds = await self._begin(violation.finding, violation.plan, violation.run)
-        healed = watched.healed
-        if not healed:
-            return violation if healed is not None else replace(violation, watched=seconds)
+        ends = await self._ends(Occurrence(violation.finding, violation.plan, violation.run))
+        if ends.healed is None:
+            return replace(violation, watched=ends.seconds)
         others = self._suspects([other for other in occurrences if other.plan != violation.plan])
-        runs = await asyncio.gather(*(self._begin(*other) for other in others))
-        for other, (run, seconds) in zip(others, runs, strict=True):
-            if run.healed is None:
+        await asyncio.gather(*self._begin(others, 1))
+        for other in others:
+            if (await self._ends(other)).healed is None:
                 seen = _Seen(other.plan, other.run, other.finding)
                 await self._repeat(seen, self._repeats)
-                if seen.seen > 1:
-                    return replace(self._violation(seen), watched=seconds)
-        return replace(violation, healed=healed)
+                ends = await self._ends(other)
+                if seen.seen > 1 and ends.healed is None:
+                    return replace(self._violation(seen), watched=ends.seconds)
+        return replace(violation, healed=ends.healed)
+
+    async def _ends(self, of: Occurrence) -> _Ends:
+        """Return how the runs of a plan end that have been watched and show the same.
+
+        One that is not repaired by the end of its watch outweighs those that are.
+        """
+        watched = await asyncio.gather(*self._begin([of], 1))
+        healed = [each.run.healed for each in watched if each.run.healed != 0.0]
+        if None in healed:
+            return _Ends(None, max(each.seconds for each in watched))
+        return _Ends(max((each for each in healed if each is not None), default=0.0), 0.0)
 
     def may_heal(self, violation: Violation) -> bool:
         """Return whether the process may yet repair by itself what a violation is about."""
@@ -192,32 +208,33 @@ class Confirmation:
         """Return whether the last attempt at a call has failed, other than in unperturbed runs."""
         return bool(run.failing - self._baseline.runs[0].failing)
 
-    def _begin(self, finding: Finding, plan: Plan, shown: Run) -> asyncio.Task[_Watched]:
-        """Begin to carry out a plan again and to watch the idle process, unless that has begun."""
-        key = plan, identity(finding)
-        if key not in self._watches:
-            work = self._watched(Occurrence(finding, plan, shown))
-            self._watches[key] = asyncio.get_running_loop().create_task(work)
-        return self._watches[key]
+    def _begin(self, occurrences: Sequence[Occurrence], times: int) -> list[asyncio.Task[_Watched]]:
+        """Begin to carry out plans again and to watch the idle process, so often in all; return these runs."""
+        loop, tasks = asyncio.get_running_loop(), []
+        for each in occurrences:
+            known = self._watches.setdefault((each.plan, identity(each.finding)), [])
+            known += [loop.create_task(self._watched(each)) for _ in range(times - len(known))]
+            tasks += known
+        return tasks
 
-    def _forget(self, finding: Finding, plan: Plan, shown: Run) -> None:
-        """End a watch that is not needed."""
-        del shown
-        task = self._watches.get((plan, identity(finding)))
-        if task is not None:
+    def _forget(self, occurrence: Occurrence) -> None:
+        """End the watch of what cannot be judged."""
+        for task in self._watches.pop((occurrence.plan, identity(occurrence.finding)), ()):
             task.cancel()
+            self._given_up.append(task)
 
     def _rename(self, occurrence: Occurrence, judged: Identity) -> None:
         """Note that a watch is about less: about the differences that controls have left of a finding."""
-        task = self._watches.pop((occurrence.plan, identity(occurrence.finding)), None)
-        if task is not None:
-            self._watches[occurrence.plan, judged] = task
+        tasks = self._watches.pop((occurrence.plan, identity(occurrence.finding)), None)
+        if tasks is not None:
+            self._watches[occurrence.plan, judged] = tasks
 
     async def stop(self) -> None:
         """End the runs that still go on."""
-        for task in self._watches.values():
+        tasks = [*self._given_up, *(task for many in self._watches.values() for task in many)]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._watches.values(), return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _watched(self, shown: Occurrence) -> _Watched:
         """Carry out a plan again and watch the idle process, for long if it has a reason to do something."""
@@ -237,23 +254,24 @@ class Confirmation:
         run = await self._run_and_watch(replace(self._setting, watch=watch), shown.plan)
         return _Watched(run, seconds)
 
-    async def _repeat_first(self, seen: _Seen) -> None:
-        """Carry out a plan again; where it may heal, the run that is watched counts."""
-        if not self._heal or not seen.finding.final:
-            await self._repeat(seen, 1)
-            return
-        watched = await self._begin(seen.finding, seen.plan, seen.run)
-        seen.runs += 1
-        if watched.run.rest is Rest.IDLE:
-            seen.seen += watched.run.healed != 0.0
-        else:  # it has not come so far that it could be watched
-            expected = await self._expected(seen.finding, seen.plan.actions)
-            seen.seen += _find(findings(watched.run, expected), seen.finding) is not None
-
     async def _repeat(self, seen: _Seen, times: int) -> None:
-        outcomes = await asyncio.gather(*(self._once(self._setting, seen.plan, seen.finding) for _ in range(times)))
+        """Carry out a plan again; what may heal is watched each time, for a repair may come in one run only."""
+        if self._heal and seen.finding.final:
+            done = seen.runs - 1
+            tasks = self._begin([Occurrence(seen.finding, seen.plan, seen.run)], done + times)
+            shown = [await self._shows(each, seen) for each in await asyncio.gather(*tasks[done : done + times])]
+        else:
+            once = (self._once(self._setting, seen.plan, seen.finding) for _ in range(times))
+            shown = [again is not None for _, again in await asyncio.gather(*once)]
         seen.runs += times
-        seen.seen += sum(again is not None for _, again in outcomes)
+        seen.seen += sum(shown)
+
+    async def _shows(self, watched: _Watched, seen: _Seen) -> bool:
+        """Return whether a run that was watched shows a finding, also if that has healed."""
+        if watched.run.rest is Rest.IDLE:
+            return watched.run.healed != 0.0
+        expected = await self._expected(seen.finding, seen.plan.actions)  # it has not come so far
+        return _find(findings(watched.run, expected), seen.finding) is not None
 
     async def _shrink(self, first: _Seen) -> _Seen | None:
         """Return the simplest plan that shows the same, if one that is simpler does; greedily, within the attempts.

@@ -133,3 +133,19 @@ def test_versions_are_equal_from_run_to_run_wherever_they_are_copied() -> None:
 
     assert differences(comparable(initial, owned(extra=0)), comparable(initial, owned(extra=2))) == []
     assert len(differences(comparable(initial, owned(extra=0)), comparable(initial, owned(extra=0, port="80")))) == 1
+
+
+def test_a_label_that_is_only_a_version_may_be_missing() -> None:
+    """It says in which reconcile an object was written. A template's annotation makes pods restart, and counts."""
+    initial = Cluster().state.replace(resource_version=FIRST_VERSION)
+    finals = []
+    for labelled in (True, False):
+        cluster = Cluster(state=initial)
+        version = cluster.create(config_map("owner"))["metadata"]["resourceVersion"]
+        labels = {"app": "a", **({"owner-rv": version} if labelled else {})}
+        cluster.create({**config_map("child"), "metadata": {"name": "child", "labels": labels}})
+        finals.append(comparable(initial, cluster.state))
+        cluster.create({**config_map("other", text=version if labelled else "")})
+        finals.append(comparable(initial, cluster.state))
+    assert finals[0] == finals[2]
+    assert finals[1] != finals[3]

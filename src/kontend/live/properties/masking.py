@@ -46,6 +46,7 @@ _DROPPED: Final = ("resourceVersion", "uid", "creationTimestamp", "generation", 
 #: Resources of the server itself.
 _SERVER: Final = frozenset({"apiservices.apiregistration.k8s.io"})
 _VARIES: Final = "<varies>"
+_VERSION: Final = "<version>"
 #: In the path of a masked field: every element of a list.
 EACH: Final = "[]"
 #: The shortest beginning of a uid that is taken for one within another text.
@@ -94,7 +95,7 @@ class _Names:
             return f"<{drawn[1].lower()}>"
         text = _UUID.sub(lambda match: self.by_uid.get(match[0], "<uuid>"), text)
         text = _TIME.sub("<time>", text)
-        text = _NUMBER.sub(lambda match: "<version>" if int(match[0]) in self.versions else match[0], text)
+        text = _NUMBER.sub(lambda match: _VERSION if int(match[0]) in self.versions else match[0], text)
         text = _ADDRESS.sub(lambda match: self.addresses.get(match[0], "<address>"), text)
         if self._within is not None:
             text = self._within.sub(lambda match: self._tokens[match[0]], text)
@@ -238,10 +239,25 @@ def _clean(resource: str, obj: dict[str, Any], names: _Names, mask: Mask) -> dic
     generation = obj["metadata"].get("generation")
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _DROPPED}
     cleaned = _masked({**obj, "metadata": metadata}, names, generation if isinstance(generation, int) else None)
+    _drop_versions(cleaned["metadata"])
     for kind, path in mask.fields:
         if kind == resource:
             _blank(cleaned, path)
     return cleaned  # type: ignore[no-any-return]
+
+
+def _drop_versions(metadata: dict[str, Any]) -> None:
+    """Remove the labels and annotations that are nothing but a version.
+
+    They say when a controller has written the object, and which version it knew. An object that was written in another
+    reconcile may have no such label, and is the same otherwise.
+    """
+    for part in ("labels", "annotations"):
+        notes = metadata.get(part)
+        if isinstance(notes, dict) and _VERSION in notes.values():
+            metadata.pop(part)
+            left = {name: value for name, value in notes.items() if value != _VERSION}
+            metadata.update({part: left} if left else {})
 
 
 def _masked(value: Any, names: _Names, generation: int | None) -> Any:
@@ -255,14 +271,14 @@ def _masked(value: Any, names: _Names, generation: int | None) -> Any:
                     "<current generation>" if child == generation else f"<{generation - child} generations old>"
                 )
             elif name == "resourceVersion" and isinstance(child, str):
-                masked[name] = "<version>"  # it counts the writes of all others too
+                masked[name] = _VERSION  # it counts the writes of all others too
             else:
                 masked[names.masked.get(name, name)] = _masked(child, names, generation)
         return masked
     if isinstance(value, list):
         return [_masked(item, names, generation) for item in value]
     if isinstance(value, int) and value in names.versions:
-        return "<version>"
+        return _VERSION
     return names.in_text(value) if isinstance(value, str) else value
 
 
