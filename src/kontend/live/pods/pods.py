@@ -17,6 +17,7 @@ from kontend.live.pods.answers import ASKED, PodAnswer, Question
 from kontend.live.pods.channels import STDERR, STDIN, STDOUT, Session
 from kontend.live.pods.sessions import Exec, Forward, log_of
 from kontend.serve.http.connection import Connection
+from kontend.serve.http.websocket_frames import handshake
 from kontend.serve.requests.exchange import Exchange
 
 #: Values of query parameters that mean yes, as Go parses them.
@@ -117,7 +118,7 @@ def _upgrade(
     if isinstance(connection, Connection) and asked == "websocket":
         version = _version(exchange.incoming.values("sec-websocket-protocol"), websocket.VERSIONS)
         over_websocket = websocket.WebSocket(connection, session, names, ports)
-        over_websocket.start(websocket.head(headers.get("sec-websocket-key", ""), version))
+        over_websocket.start(handshake(headers.get("sec-websocket-key", ""), version))
         return over_websocket
     raise BadRequest("unable to upgrade: missing upgrade headers in request: SPDY/3.1 and websocket are spoken")
 
