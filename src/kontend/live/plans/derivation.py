@@ -32,6 +32,7 @@ from kontend.live.gate.perturbation import (
 )
 from kontend.live.gate.plan import Plan
 from kontend.live.gate.records import Happening, Request
+from kontend.live.plans.older_lists import rewinds
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.setting import PRIMARY
 
@@ -52,9 +53,6 @@ _LASTING: Final = {
     "500": "the server fails for a moment: the process must try again until it is over",
 }
 _TIMES: Final = 3
-#: Older lists that are tried for a resource: of a phase, from the newest back, and at the end of all earlier phases.
-_REWINDS: Final = 4
-_EARLIER: Final = 8
 
 
 class _Observed:
@@ -242,21 +240,7 @@ def _comes_and_goes(observed: _Observed, number: int) -> bool:
 
 
 def _rewinds(observed: _Observed) -> Iterator[Plan]:
-    """Restarts onto older lists, for resources whose lists allow it."""
-    old = {request.call.resource for request in observed.run.log.requests() if request.may_be_old}
-    states = [observed.run.initial, *observed.run.phases]
-    for number in range(1, min(len(observed.actions) + 1, len(states) - 1)):
-        start, end = states[number], states[number + 1]
-        for resource in sorted(old & observed.watches):
-            recent = len(end.changes_since(start.resource_version, resource))
-            for back in range(1, min(recent, _REWINDS) + 1):
-                yield Plan((Rewind(resource, number, back),), "an API server that lags behind answers the first list")
-            if number < len(observed.actions):
-                continue
-            earlier = len(start.changes_since(states[1].resource_version, resource))
-            for back in range(recent + 1, recent + min(earlier, _EARLIER) + 1):
-                why = "the first list is older than the last action: it may show what has been deleted since"
-                yield Plan((Rewind(resource, number, back),), why)
+    yield from rewinds(observed.run, observed.resources, observed.watches)
 
 
 def _hand_overs(observed: _Observed) -> Iterator[Plan]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from kontend.live.baseline import Baseline
 from kontend.live.gate.call import Call
-from kontend.live.gate.perturbation import AtPoint, Perturbation
+from kontend.live.gate.perturbation import AtPoint, Perturbation, Rewind
 from kontend.live.gate.plan import Plan
 from kontend.live.runs.setting import PRIMARY
 
@@ -74,4 +74,5 @@ def _place(perturbation: Perturbation) -> tuple[str, ...]:
     if isinstance(perturbation, AtPoint):
         call = perturbation.at.call
         return call.verb, call.resource, call.subresource
-    return (str(getattr(perturbation, "resource", "")),)
+    # Older lists are in order already: one kind of object matters more than another.
+    return () if isinstance(perturbation, Rewind) else (str(getattr(perturbation, "resource", "")),)

@@ -1,0 +1,81 @@
+"""Restarts onto older lists: an API server that lags behind answers the first list of a process.
+
+There are as many older lists as events. Those come first that show other objects than there are now, other generations
+of them, or objects that were being deleted; of the kinds that the user acts on; and after the last action, where lists
+before all earlier ones can be shown. The others differ in a status or in a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from kontend.cluster.state import State
+from kontend.live.gate.perturbation import Rewind
+from kontend.live.gate.plan import Plan
+from kontend.live.runs.outcome import Run
+
+#: Older lists that are tried for a resource: of a phase, from the newest back, and at the end of all earlier phases.
+_RECENT: Final = 4
+_EARLIER: Final = 8
+
+#: The objects in a list, as far as they make a controller do something else.
+_View = frozenset[tuple[str, str, str, int, bool]]
+
+
+class _Older(NamedTuple):
+    """A plan, and the list that it shows."""
+
+    plan: Plan
+    number: int
+    resource: str
+    view: _View
+    #: The list that is there when the process restarts.
+    current: _View
+
+
+def rewinds(run: Run, acted_on: Sequence[str], watches: Collection[str]) -> list[Plan]:
+    """Return the plans for resources whose first list may be old; ``acted_on`` are those of the user's actions."""
+    resources = {request.call.resource for request in run.log.requests() if request.may_be_old} & set(watches)
+    last = len(acted_on)
+    found = sorted(
+        _older(run, resources, last),
+        key=lambda each: (each.view == each.current, each.resource not in acted_on, each.number != last),
+    )
+    shown: set[tuple[str, _View, _View]] = set()
+    first: list[Plan] = []
+    rest: list[Plan] = []
+    for each in found:
+        lists = each.resource, each.view, each.current
+        (rest if lists in shown or each.view == each.current else first).append(each.plan)
+        shown.add(lists)
+    return [*first, *rest]
+
+
+def _older(run: Run, resources: Collection[str], last: int) -> Iterator[_Older]:
+    states = [run.initial, *run.phases]
+    for number in range(1, min(last + 1, len(states) - 1)):
+        start, end = states[number], states[number + 1]
+        for resource in sorted(resources):
+            changes = end.changes_since(end.floor, resource)
+            recent = len(end.changes_since(start.resource_version, resource))
+            backs = [*range(1, min(recent, _RECENT) + 1)]
+            why = "an API server that lags behind answers the first list"
+            if number == last:
+                earlier = len(start.changes_since(states[1].resource_version, resource))
+                backs += range(recent + 1, recent + min(earlier, _EARLIER) + 1)
+            for back in backs:
+                if back > recent:
+                    why = "the first list is older than the last action: it may show what has been deleted since"
+                view = _view(end, resource, changes[-back].resource_version - 1)
+                plan = Plan((Rewind(resource, number, back),), why)
+                yield _Older(plan, number, resource, view, _view(end, resource, end.resource_version))
+
+
+def _view(state: State, resource: str, resource_version: int) -> _View:
+    view = set()
+    for key, version in state.objects_at(resource, resource_version).items():
+        metadata = version.content()["metadata"]
+        identity = key.namespace, key.name, str(metadata.get("uid", ""))
+        view.add((*identity, int(metadata.get("generation") or 0), "deletionTimestamp" in metadata))
+    return frozenset(view)
