@@ -16,6 +16,8 @@ from kontend.explore.search import breadth_first
 OFF: Final = Reductions.none()
 #: Where states grow without end, each takes longer than the one before: the explorer then stops undecided.
 SECONDS: Final = 20
+#: The effort that a proof is worth here, two seconds: where it takes longer, it says nothing in most cases.
+EFFORT: Final = 40_000
 #: The ways in which the explorer can be asked, by name.
 WAYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "default": {},
@@ -23,7 +25,7 @@ WAYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "depth": {"search": "depth"},
     "two processes": {"jobs": 2},
     "walks": {"search": "random", "walks": 20},
-    "sets of states": {"reductions": Reductions(parts=False), "prove_after": ((0, 1_000_000),)},
+    "sets of states": {"reductions": Reductions(parts=False), "prove_after": ((0, EFFORT),)},
 }
 
 
@@ -53,12 +55,12 @@ def expected(scenario: Scenario, *, limit: int = 30_000) -> Expected:
     return Expected(findings, endless=not findings.exhausted and endless)
 
 
-def explored(scenario: Scenario, way: str = "default", *, states: int = 200_000) -> Verdict:
+def explored(scenario: Scenario, way: str = "default", *, states: int = 200_000, seconds: int = SECONDS) -> Verdict:
     """Ask the explorer, in one of the ways."""
     options = dict(WAYS[way])
     reductions = options.pop("reductions", scenario.reductions)
     prove_after = options.pop("prove_after", breadth_first.PROVE_AFTER)
-    bounds = replace(scenario.bounds, states=min(states, scenario.bounds.states), seconds=SECONDS)
+    bounds = replace(scenario.bounds, states=min(states, scenario.bounds.states), seconds=seconds)
     with (
         patch.object(breadth_first, "PROVE_AFTER", prove_after),
         patch.object(breadth_first, "PROVE_ALONE_AFTER", prove_after),

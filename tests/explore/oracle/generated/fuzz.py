@@ -25,7 +25,7 @@ from pprint import pformat
 from types import FrameType
 from typing import Any, Final
 
-from explore.oracle.comparison import WAYS, differences, expected, explored
+from explore.oracle.comparison import SECONDS, WAYS, differences, expected, explored
 from explore.oracle.generated.descriptions import scenario_of
 from explore.oracle.generated.generator import description
 from explore.oracle.generated.shrinking import shrunk
@@ -35,6 +35,8 @@ from kontend.explore.search.breadth_first import INTERRUPTED
 #: States that the oracle visits at most; and so many times as many of one scenario in ten.
 LIMIT: Final = 200
 LARGER: Final = 10
+#: Seconds for the explorer in a space without end. More only lead to a limit later, and took most of the time once.
+SECONDS_WITHOUT_END: Final = 2
 #: The ways to explore that are compared; every so many scenarios it is all of them.
 USUAL: Final = ("default", "sets of states")
 EVERY: Final = 10
@@ -81,8 +83,8 @@ def points(described: dict[str, Any], ways: tuple[str, ...], *, limit: int = LIM
     for way in ways:
         try:
             # Of a space without end all that is asked is whether something was found.
-            states = 10 * limit if answer.findings.exhausted else limit
-            verdict = explored(scenario_of(described), way, states=states)
+            states, seconds = (10 * limit, SECONDS) if answer.findings.exhausted else (limit, SECONDS_WITHOUT_END)
+            verdict = explored(scenario_of(described), way, states=states, seconds=seconds)
             if verdict.stopped == INTERRUPTED:  # the explorer has kept what it knew
                 raise KeyboardInterrupt
         except (BadScenario, Nondeterminism):
