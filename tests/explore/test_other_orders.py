@@ -8,8 +8,11 @@ import enum
 import functools
 import itertools
 import logging
+import mmap
+import multiprocessing
 import os
 import queue
+import tempfile
 import threading
 import types
 import weakref
@@ -177,6 +180,53 @@ def generator() -> Callable[[bool], bool]:
     return lambda _: next(kept) > 0
 
 
+def shared_memory() -> Callable[[bool], bool]:
+    kept = mmap.mmap(-1, mmap.PAGESIZE)
+
+    def seen(store: bool) -> bool:
+        if store:
+            kept[0] = 1
+        return kept[0] == 1
+
+    return seen
+
+
+def mapped_file() -> Callable[[bool], bool]:
+    with tempfile.TemporaryFile() as file:
+        file.write(b"\0")
+        file.flush()
+        kept = mmap.mmap(file.fileno(), 1)
+
+    def seen(store: bool) -> bool:
+        if store:
+            kept[0] = 1
+        return kept[0] == 1
+
+    return seen
+
+
+def value_of_processes() -> Callable[[bool], bool]:
+    kept = multiprocessing.Value("i", 0)
+
+    def seen(store: bool) -> bool:
+        if store:
+            kept.value = 1
+        return bool(kept.value)
+
+    return seen
+
+
+def event_of_processes() -> Callable[[bool], bool]:
+    kept = multiprocessing.Event()
+
+    def seen(store: bool) -> bool:
+        if store:
+            kept.set()
+        return kept.is_set()
+
+    return seen
+
+
 PLACES = [
     mutable_default,
     function_attribute,
@@ -192,6 +242,10 @@ PLACES = [
     virtual_subclass,
     note_of_an_exception,
     generator,
+    shared_memory,
+    mapped_file,
+    value_of_processes,
+    event_of_processes,
 ]
 
 

@@ -3,7 +3,8 @@
 A verdict rests on program trees: a run is made once and looked up from then on. That is right only if a run depends on
 nothing but its request, its responses and its declared memory. Code can keep something else in countless places: a
 default argument, an attribute of a function, a generator, a variable of a library. So no place is looked for. A process
-is forked before the search makes its first run. Before a verdict says that something holds, all runs are made again
+is forked before the search makes its first run, with its own copies of what a fork shares
+(:mod:`kontend.explore.own_copies`). Before a verdict says that something holds, all runs are made again
 there, in the reversed and in a shuffled order; one that makes other requests than before is an error.
 
 The reversed order has all runs: of any two, the other one comes first. Where there are few, they are made several
@@ -21,15 +22,14 @@ import os
 import pickle
 import random
 import signal
-import stat
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
 from kontend.explore.model.model import Model
+from kontend.explore.own_copies import take_copies
 from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.program.tree import Program, RecordedRun
 from kontend.explore.scenario import Scenario
@@ -40,8 +40,11 @@ _SEED: Final = 1
 _SHOWN: Final = 4
 #: For each state of the search, the exchanges that are made again in both orders together.
 _EXCHANGES: Final = 2
-#: The highest number of the standard streams.
-_STANDARD: Final = 2
+#: The process has its own copies of everything.
+_READY: Final = b"r"
+#: The answer where no run makes other requests. A process that has failed gives none.
+_AGREED: Final = "="
+_ENDED: Final = "the process that made all runs again in another order ended early; does a reconcile end its process?"
 #: The number of runs that are shuffled at least.
 _FEWEST: Final = 10
 #: Where there are few runs, so many are made in the reversed order in all, or so many exchanges.
@@ -75,6 +78,7 @@ class FreshProcess:
             _serve(scenario, runs, answer)
         os.close(runs)
         os.close(answer)
+        os.read(self._answer, len(_READY))
 
     def check(self, models: Sequence[Model], states: int) -> None:
         """Make all runs of the programs of some models again, after a search of a number of states.
@@ -92,8 +96,8 @@ class FreshProcess:
             pickle.dump((runs, states * _EXCHANGES, namespaced), stream, pickle.HIGHEST_PROTOCOL)
         with open(self._answer, "rb", closefd=False) as stream:
             difference = stream.read().decode()
-        if difference:
-            raise Nondeterminism(difference)
+        if difference != _AGREED:
+            raise Nondeterminism(difference or _ENDED)
 
     def close(self) -> None:
         """End the process."""
@@ -122,7 +126,9 @@ def _serve(scenario: Scenario, runs: int, answer: int) -> NoReturn:
     with suppress(ValueError):  # a search in a thread gets no signals
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        _reopen_files()  # the search is yet to move their positions
+        # Before the search begins, which may change what is shared.
+        take_copies(but=(runs, answer))
+        os.write(answer, _READY)
         with open(runs, "rb", closefd=False) as stream:
             recorded: list[_Repeated]
             recorded, exchanges, namespaced = pickle.load(stream)  # noqa: S301  our own parent wrote it
@@ -135,7 +141,7 @@ def _serve(scenario: Scenario, runs: int, answer: int) -> NoReturn:
         if not difference:
             difference = _first_difference(programs, _shuffled(recorded, exchanges))
         with open(answer, "wb", closefd=False) as stream:
-            stream.write(difference.encode())
+            stream.write((difference or _AGREED).encode())
     finally:
         os._exit(0)
 
@@ -159,42 +165,21 @@ def _often(runs: Sequence[_Repeated]) -> list[_Repeated]:
     return [*runs] * rounds
 
 
-def _reopen_files() -> None:
-    """Give this process positions of its own in the files that it can read: a fork shares them."""
-    names = Path("/proc/self/fd")
-    for number in [int(entry.name) for entry in names.iterdir()] if names.exists() else []:
-        if number <= _STANDARD:
-            continue
-        with suppress(OSError):
-            if stat.S_ISREG(os.fstat(number).st_mode) and not _is_written(number):
-                again = os.open(names / str(number), os.O_RDONLY)
-                os.lseek(again, os.lseek(number, 0, os.SEEK_CUR), os.SEEK_SET)
-                os.dup2(again, number)
-                os.close(again)
-
-
-def _is_written(number: int) -> bool:
-    """Reports whether a file is open for writing, as the log of the user may be."""
-    described = Path(f"/proc/self/fdinfo/{number}").read_text()
-    flags = next(line for line in described.splitlines() if line.startswith("flags:"))
-    return bool(int(flags.split()[1], 8) & os.O_ACCMODE)
-
-
 def _in_a_copy(programs: Mapping[int, Program], runs: Sequence[_Repeated]) -> str:
     """The first difference that a copy of this process finds: this one has made no run afterwards."""
     answer, end = os.pipe()
     pid = os.fork()
     if not pid:
         try:
-            _reopen_files()
-            os.write(end, _first_difference(programs, runs).encode())
+            take_copies(but=(end,))
+            os.write(end, (_first_difference(programs, runs) or _AGREED).encode())
         finally:
             os._exit(0)
     os.close(end)
     with open(answer, "rb") as stream:
         difference = stream.read().decode()
     os.waitpid(pid, 0)
-    return difference
+    return "" if difference == _AGREED else difference or _ENDED
 
 
 def _first_difference(programs: Mapping[int, Program], runs: Iterable[_Repeated]) -> str:

@@ -7,6 +7,8 @@ import fcntl
 import importlib
 import logging
 import os
+import select
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -74,6 +76,18 @@ def locked() -> None:
         fcntl.flock(file, fcntl.LOCK_UN)
 
 
+def ended() -> None:
+    os._exit(3)
+
+
+def aborted() -> None:
+    os.abort()
+
+
+def signalled() -> None:
+    signal.raise_signal(signal.SIGTERM)
+
+
 def asked() -> None:
     input()
 
@@ -88,6 +102,45 @@ def caught() -> None:
 )
 def test_input_output_and_threads_are_refused_with_the_line(do: Callable[[], None]) -> None:
     with pytest.raises(BadScenario, match=r"test_outside.py:\d+: widgets: the reconcile (leads to|opens) .*explored"):
+        check(scenario(do))
+
+
+@pytest.mark.parametrize("do", [ended, aborted, signalled])
+def test_the_end_of_the_process_is_refused_with_the_line(do: Callable[[], None]) -> None:
+    with pytest.raises(BadScenario, match=r"test_outside.py:\d+: widgets: the reconcile calls .*ends the process"):
+        check(scenario(do))
+
+
+def alarm() -> None:
+    signal.alarm(60)
+
+
+def duplicate() -> None:
+    os.close(os.dup(1))
+
+
+def descriptor_written() -> None:
+    os.write(2, b"")
+
+
+def open_file_written() -> None:
+    _OPENED.write("x")
+
+
+def polled() -> None:
+    select.select([], [], [], 0)
+
+
+def waited() -> None:
+    threading.Event().wait(0)
+
+
+_OPENED = open(os.devnull, "w")  # noqa: SIM115
+
+
+@pytest.mark.parametrize("do", [alarm, duplicate, descriptor_written, open_file_written, polled, waited])
+def test_calls_of_the_system_without_audit_events_are_refused_with_the_line(do: Callable[[], None]) -> None:
+    with pytest.raises(Nondeterminism, match=r"test_outside.py:\d+ (calls|leads to)"):
         check(scenario(do))
 
 

@@ -12,17 +12,20 @@ import _socket
 import _thread
 import ast
 import datetime
+import io
 import itertools
 import linecache
 import os
 import random
 import secrets
+import select
+import signal
 import sys
 import threading
 import time
 import uuid
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, Final, NamedTuple
 
 from kontend.explore.program.user_code import UserCode
@@ -93,7 +96,30 @@ _UUIDS: Final = {"uuid1", "uuid4", "uuid6", "uuid7"}
 _TRAFFIC: Final = ("accept", "connect", "recv", "send")
 _MODULE_GENERATOR: Final = random.random.__self__  # type: ignore[attr-defined]
 #: Modules that are written in Python, by their files.
-_FILES: Final = {module.__file__: module.__name__ for module in (random, secrets, uuid)}
+_FILES: Final = {module.__file__: module.__name__ for module in (random, secrets, threading, uuid)}
+_OUTSIDE: Final = "what is not in the cluster cannot be explored"
+_WAITS: Final = "it keeps all other reconciles waiting; return Result(requeue_after=...) instead"
+#: The modules of the system's calls, and those of their functions that only look, or that audit events report.
+_SYSTEM: Final[dict[int, frozenset[str]]] = {
+    id(module): frozenset(names.split())
+    for module, names in (
+        (
+            os.stat.__self__,  # type: ignore[attr-defined]
+            "access close confstr cpu_count fspath fstat fstatvfs get_blocking get_inheritable get_terminal_size "
+            "getcwd getcwdb getegid geteuid getgid getgroups getloadavg getlogin getpgid getpgrp getpriority getuid "
+            "getxattr isatty listdir listxattr lseek lstat open pathconf pread read readlink readv scandir "
+            "sched_getaffinity stat statvfs strerror sysconf uname",
+        ),
+        (
+            signal.default_int_handler.__self__,  # type: ignore[attr-defined]
+            "default_int_handler getitimer getsignal sigpending strsignal valid_signals",
+        ),
+        (select, ""),
+    )
+}
+#: Files that are open already: writing to them raises no event.
+_WRITERS: Final = (io.FileIO, io.BufferedWriter, io.BufferedRandom, io.TextIOWrapper)
+_WRITES: Final = ("write", "truncate")
 
 
 class _ImpureCall(NamedTuple):
@@ -182,6 +208,10 @@ def _built_in(function: Any, frame: FrameType) -> _Source | None:
         owner = getattr(function, "__self__", None)
         if isinstance(owner, _socket.socket) and function.__name__.startswith(_TRAFFIC):
             return _Source(f"socket.{function.__name__}()", _SOCKET, anywhere=True)
+        if isinstance(owner, _WRITERS) and function.__name__.startswith(_WRITES) and owner not in _printing():
+            return _Source(f"{function.__name__}() of a file", _OUTSIDE)
+        if isinstance(owner, ModuleType):
+            return _of_system(owner, function.__name__)
         return _of_generator(owner, function.__name__) if isinstance(owner, random.Random) else None
     if function in _TIME_ARGUMENT:
         given = _arguments(frame)
@@ -190,10 +220,27 @@ def _built_in(function: Any, frame: FrameType) -> _Source | None:
     return source
 
 
+def _of_system(module: ModuleType, name: str) -> _Source | None:
+    harmless = _SYSTEM.get(id(module))
+    if harmless is None or name in harmless or name.startswith("_"):
+        return None
+    shown = "os" if module.__name__ in ("posix", "nt") else module.__name__.lstrip("_")
+    return _Source(f"{shown}.{name}()", _OUTSIDE)
+
+
+def _printing() -> tuple[object, ...]:
+    """The streams that print, which may be those of a test."""
+    streams = (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
+    return (*streams, *(getattr(stream, "buffer", None) for stream in streams))
+
+
 def _of_library(frame: FrameType) -> _Source | None:
     module, name = _FILES[frame.f_code.co_filename], frame.f_code.co_name
     if module == "uuid":
         return _Source(f"uuid.{name}()", _UUID) if name in _UUIDS else None
+    if module == "threading":
+        waits = name == "wait" and isinstance(frame.f_locals.get("self"), threading.Condition)
+        return _Source("wait() of threading", _WAITS, anywhere=True) if waits else None
     if module == "secrets":
         return _Source(f"secrets.{name}()", _RANDOM)
     if name == "__init__":

@@ -2,7 +2,8 @@
 
 The interpreter reports such operations as audit events, whatever library they come from. Everything is refused but the
 events of the interpreter's own work: a list of the refused families let ``sqlite3.connect`` and ``ctypes.dlopen`` pass,
-and every library may add events. Reading files is allowed: while nothing in a reconcile writes, it is a constant.
+and every library may add events. It reports none before three functions that end the process at once, so these are
+wrapped. Reading files is allowed: while nothing in a reconcile writes, it is a constant.
 
 A reconcile that computes for ten seconds of processor time without waiting for a call does not come to an end. Neither
 does one that waits for something else: a lock, a queue. Its limit is one of time, and counts only while the process
@@ -11,6 +12,7 @@ is idle: on a busy machine ten seconds of work may take minutes.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import os
@@ -21,7 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from traceback import walk_tb
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, Final, NamedTuple, Protocol
 
 from kontend.explore.program.event_loop import Interrupted, Unsupported
@@ -158,6 +160,27 @@ def confined(loop: Refusing, code: UserCode, who: str, remedy: str = _AWAITS) ->
         for timer in timers:
             signal.setitimer(timer.timer, 0)
         local.run = before
+
+
+def _wrapped(module: ModuleType, name: str) -> None:
+    """Let a function that ends this process refuse to do so in code of the user."""
+    function = getattr(module, name)
+
+    @functools.wraps(function)
+    def ends(*arguments: Any) -> Any:
+        run: _Confined | None = getattr(_watched.current, "run", None)
+        line = run.line(sys._getframe(1)) if run is not None else None
+        if run is not None and line is not None:
+            what = f"calls {module.__name__}.{name}(), which ends the process"
+            run.refuse(f"{line.short}: {run.who} {what}: raise an exception; crashes are explored as faults")
+        return function(*arguments)
+
+    setattr(module, name, ends)
+
+
+# When this module is imported, not when code first runs: a module of the user may import the names.
+for _module, _name in ((os, "_exit"), (os, "abort"), (signal, "raise_signal")):
+    _wrapped(_module, _name)
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
