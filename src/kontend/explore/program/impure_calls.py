@@ -28,6 +28,7 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any, Final, NamedTuple
 
+from kontend.explore.program import outside
 from kontend.explore.program.user_code import UserCode
 from kontend.runtime.source_location import SourceLocation
 
@@ -97,6 +98,7 @@ _TRAFFIC: Final = ("accept", "connect", "recv", "send")
 _MODULE_GENERATOR: Final = random.random.__self__  # type: ignore[attr-defined]
 #: Modules that are written in Python, by their files.
 _FILES: Final = {module.__file__: module.__name__ for module in (random, secrets, threading, uuid)}
+_NOT_OF_RECONCILES: Final = ("<frozen importlib", outside.__file__)
 _OUTSIDE: Final = "what is not in the cluster cannot be explored"
 _WAITS: Final = "it keeps all other reconciles waiting; return Result(requeue_after=...) instead"
 #: The modules of the system's calls, and those of their functions that only look, or that audit events report.
@@ -177,8 +179,8 @@ class ImpureCalls:
             return
         if source is None:
             return
-        # Imports ask for the thread they run in.
-        if caller is not None and caller.f_code.co_filename.startswith("<frozen importlib"):
+        # Imports ask for the thread they run in, and what confines a reconcile sets timers.
+        if caller is not None and caller.f_code.co_filename.startswith(_NOT_OF_RECONCILES):
             return
         # Generated code, such as the __init__ of a dataclass, belongs to its caller.
         while caller is not None and caller is not self._floor and caller.f_code.co_filename.startswith("<"):
