@@ -143,6 +143,38 @@ def test_a_field_of_a_kind_that_is_not_served_is_refused(name: str) -> None:
         check(_scenario(**{name: [field]}))
 
 
+@pytest.mark.parametrize("name", ["enforced", "ignore"])
+@pytest.mark.parametrize(
+    ("field", "problem"),
+    [
+        ("ConfigMap.dta.next", "no schema has the field dta (did you mean data?); there are: "),
+        ("Pod.spec.containers.imag", "no schema has the field imag (did you mean image?); there are: "),
+        ("Pod.metadata.labls.app", "no schema has the field labls (did you mean labels?); there are: "),
+        ("Pod.spec.nodeName.first", "nodeName has no fields"),
+        ("configmap.data", "expected a kind and a path, such as ConfigMap.data.next or "),
+    ],
+)
+def test_a_field_that_the_kind_does_not_have_is_refused(name: str, field: str, problem: str) -> None:
+    with pytest.raises(BadScenario) as raised:
+        check(_scenario(**{name: [field]}))
+    assert f"'{field}'" in str(raised.value)
+    assert problem in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "Widget.spec.anything",
+        'Pod.metadata.annotations["example.com/seen"]',
+        "Pod.status.conditions.lastProbeTime",
+        "ConfigMap.data.any",
+        "Pod.spec.containers.args",
+    ],
+)
+def test_a_field_that_the_kind_may_have_is_accepted(field: str) -> None:
+    check(_scenario(enforced=[field], ignore=[field]))
+
+
 # Objects
 
 

@@ -87,7 +87,7 @@ def _copy_memory() -> None:
 
 
 def _filled(memory: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """What a mapping holds but zeros. Reading the memory directly would end the process beyond the end of a file."""
+    """The pieces of a mapping that are not zero. Reading it directly would end the process beyond the end of a file."""
     place = start
     while place < end:
         try:

@@ -8,6 +8,7 @@ search reports an action that was never possible.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -21,6 +22,7 @@ from kontend.explore.program.external import DEFINITION, external_object
 from kontend.explore.program.foreign import ForeignController
 from kontend.explore.program.identities import FIRST_VERSION, chosen, first_serial
 from kontend.explore.properties.built_in import BuiltIn
+from kontend.explore.properties.fields import missing_field
 from kontend.explore.properties.property import Property
 from kontend.explore.scenario import Bounds, Reductions, Scenario
 from kontend.kube.errors import (
@@ -44,6 +46,9 @@ from kontend.runtime.source_location import SourceLocation, defined_at
 _LIBRARY: Final = ("kontend.controllers", "by_name")
 _DEFINITIONS: Final = "CustomResourceDefinition.apiextensions.k8s.io/v1"
 _USER: Final = "user"
+#: A field of a kind; names with dots stand in brackets, and so do elements of lists (``[type=Ready]``).
+_FIELD: Final = re.compile(r"""[A-Z]\w*(\.[^.\[\]"]+|\["[^"]+"\]|\[[^\]"]+=[^\]]*\])*""")
+_STEPS: Final = re.compile(r"""\.([^.\[\]"]+)|\["([^"]+)"\]""")
 #: The API group of roles and their bindings.
 _ROLES: Final = "rbac.authorization.k8s.io/"
 #: Refusals that no action of a controller can change.
@@ -67,7 +72,7 @@ def checked_cluster(scenario: Scenario) -> Cluster:
     _check_controllers(scenario, resolved_controllers(scenario, cluster), cluster)
     _check_properties(scenario, cluster)
     _check_actions(scenario, cluster)
-    _check_kinds_of_fields(scenario, cluster)
+    _check_named_fields(scenario, cluster)
     return cluster
 
 
@@ -85,19 +90,27 @@ def check_fields(scenario: Scenario) -> None:
         raise BadScenario("Scenario(controllers=[]): there is nothing to explore without a controller", scenario.line)
 
 
-def _check_kinds_of_fields(scenario: Scenario, cluster: Cluster) -> None:
-    """Refuse a field of a kind that is not served: it would match nothing."""
+def _check_named_fields(scenario: Scenario, cluster: Cluster) -> None:
+    """Refuse a field that no kind has: it would match nothing."""
     if any(action.kind == _DEFINITIONS for user in scenario.everybody() for action in user.actions):
         return  # a user may define the kind
-    kinds = {resource.kind for resource in cluster.state.registry.resources()}
+    resources = cluster.state.registry.resources()
     for name in ("enforced", "ignore"):
         for field in getattr(scenario, name):
-            kind = str(field).partition(".")[0]
-            if kind[:1].isupper() and kind not in kinds:
-                close = get_close_matches(kind, sorted(kinds), n=1)
+            where = f"Scenario({name}=[{field!r}])"
+            if not isinstance(field, str) or not _FIELD.fullmatch(field):
+                example = 'ConfigMap.data.next or Pod.metadata.annotations["example.com/seen"]'
+                raise BadScenario(f"{where}: expected a kind and a path, such as {example}", scenario.line)
+            kind = field.partition(".")[0].partition("[")[0]
+            schemas = [resource.schema for resource in resources if resource.kind == kind]
+            if not schemas:
+                close = get_close_matches(kind, sorted({resource.kind for resource in resources}), n=1)
                 hint = f": did you mean {close[0]}?" if close else ""
-                message = f"Scenario({name}=[{field!r}]): no kind {kind!r} is served{hint}"
-                raise BadScenario(message, scenario.line)
+                raise BadScenario(f"{where}: no kind {kind!r} is served{hint}", scenario.line)
+            steps = [plain or quoted for plain, quoted in _STEPS.findall(field)]
+            problems = [missing_field(schema, steps) for schema in schemas]
+            if all(problems):
+                raise BadScenario(f"{where}: {problems[0]}", scenario.line)
 
 
 def _shown(value: object) -> str:

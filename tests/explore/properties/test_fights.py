@@ -137,7 +137,9 @@ def test_a_field_that_is_meant_to_be_held_is_no_fight(field: str) -> None:
 
 
 def test_the_name_of_a_field_is_not_the_beginning_of_another_one() -> None:
-    verdict = explored(Holds(), [CONFIG], actions=[update(CONFIG, data={"replicas": "4"})], enforced=["ConfigMap.dat"])
+    verdict = explored(
+        Holds(), [CONFIG], actions=[update(CONFIG, data={"replicas": "4"})], enforced=["ConfigMap.data.rep"]
+    )
     assert fights(verdict)
 
 

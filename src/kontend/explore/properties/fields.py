@@ -9,7 +9,7 @@ of definitions are. Fields that a schema leaves open cannot be named there at al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -32,6 +32,7 @@ _TYPES: Final[dict[str, type | tuple[type, ...]]] = {
     "object": dict,
     "string": str,
 }
+_SCALARS: Final = ("boolean", "integer", "number", "string")
 
 
 def unknown_field(tree: ast.Node, kind: str | None, schema_of: SchemaOf) -> str:
@@ -42,6 +43,41 @@ def unknown_field(tree: ast.Node, kind: str | None, schema_of: SchemaOf) -> str:
     walk = _Walk(schema_of)
     walk.of(tree, {} if kind is None else {"object": schema_of(kind)})
     return next(iter(walk.unknown), "")
+
+
+def missing_field(schema: Schema, path: Sequence[str]) -> str:
+    """Describe the first field of a path that a schema does not have; empty where there may be all of them.
+
+    A path leads through lists into their elements.
+    """
+    at: Schema | None = schema
+    for number, name in enumerate(path):
+        is_list = at is not None and at.items is not None
+        while at is not None and at.items is not None:
+            at = at.items
+        if at is None or (is_list and at.type in _SCALARS):  # an element of a list of texts
+            return ""
+        if number == 0 and name == "metadata":
+            at = OBJECT_META
+            continue
+        if at.type in _SCALARS:
+            return f"{path[number - 1]} has no fields"
+        problem = _problem_of(at, name)
+        if problem:
+            return problem
+        at = at.properties.get(name, at.additional)
+    return ""
+
+
+def _problem_of(schema: Schema, field: str) -> str:
+    """Describe a field that a schema does not have; empty where it may be there."""
+    if field in schema.properties or schema.additional is not None:
+        return ""
+    if schema.preserve_unknown or schema.embedded or not schema.properties or field in META_FIELDS:
+        return ""
+    close = get_close_matches(field, schema.properties, n=1)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    return f"no schema has the field {field}{hint}; there are: {', '.join(sorted(schema.properties))}"
 
 
 class _Walk:
@@ -76,13 +112,10 @@ class _Walk:
             return known
         if schema.additional is not None:
             return schema.additional
-        if schema.preserve_unknown or schema.embedded or not schema.properties or field in META_FIELDS:
-            return OBJECT_META if field == "metadata" else None
-        close = get_close_matches(field, schema.properties, n=1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
-        there = ", ".join(sorted(schema.properties))
-        self.unknown.append(f"{_text(node)}: no schema has the field {field}{hint}; there are: {there}")
-        return None
+        if problem := _problem_of(schema, field):
+            self.unknown.append(f"{_text(node)}: {problem}")
+            return None
+        return OBJECT_META if field == "metadata" else None
 
     def _element(self, node: ast.Call, names: Mapping[str, Schema | None]) -> Schema | None:
         operand, index = node.args
