@@ -32,7 +32,9 @@ type views struct {
 
 	mu        sync.Mutex
 	informers map[informerKey]*informer
-	indexes   map[schema.GroupVersionKind]map[string]client.IndexerFunc
+	indexes   map[informerKey]map[string]client.IndexerFunc
+	// The representation whose view has the name of its kind alone: the first one that is watched, or typed.
+	usual map[schema.GroupVersionKind]form
 	// The controller that is being set up, to which handlers of events belong.
 	owner *controller
 }
@@ -41,11 +43,12 @@ var _ cache.Cache = &views{}
 
 func newViews(e *exploration) *views {
 	return &views{
-		e: e, informers: map[informerKey]*informer{}, indexes: map[schema.GroupVersionKind]map[string]client.IndexerFunc{},
+		e: e, informers: map[informerKey]*informer{}, indexes: map[informerKey]map[string]client.IndexerFunc{},
+		usual: map[schema.GroupVersionKind]form{},
 	}
 }
 
-// form is the representation of objects in Go.
+// form is the representation of objects in Go. Each has an informer of its own, and so a view of its own.
 type form int
 
 const (
@@ -53,6 +56,8 @@ const (
 	unstructuredForm
 	metadataForm
 )
+
+func (f form) String() string { return [...]string{"typed", "unstructured", "metadata"}[f] }
 
 func formOf(obj runtime.Object) form {
 	switch obj.(type) {
@@ -67,6 +72,33 @@ func formOf(obj runtime.Object) form {
 // kindName is a kind as the explorer writes it: Kind.group/version.
 func kindName(gvk schema.GroupVersionKind) string {
 	return strings.TrimSuffix(gvk.Kind+"."+gvk.Group, ".") + "/" + gvk.Version
+}
+
+// formName is the representation as the explorer writes it: nothing for the usual one.
+func (v *views) formName(gvk schema.GroupVersionKind, as form) string {
+	if as == v.usual[gvk] {
+		return ""
+	}
+	return as.String()
+}
+
+// viewName is a view as the explorer writes it.
+func (v *views) viewName(gvk schema.GroupVersionKind, as form) string {
+	if name := v.formName(gvk, as); name != "" {
+		return kindName(gvk) + " as " + name
+	}
+	return kindName(gvk)
+}
+
+// nameViews chooses the usual representations, once all handlers are registered.
+func (v *views) nameViews(controllers []*controller) {
+	for _, c := range controllers {
+		for _, informer := range c.informers {
+			if usual, known := v.usual[informer.gvk]; !known || informer.form < usual {
+				v.usual[informer.gvk] = informer.form
+			}
+		}
+	}
 }
 
 func (v *views) read(ctx context.Context, c *call) (json.RawMessage, error) {
@@ -94,7 +126,9 @@ func (v *views) Get(ctx context.Context, key client.ObjectKey, out client.Object
 	if err != nil {
 		return err
 	}
-	c := &call{Type: "cached", Verb: "get", Kind: kindName(gvk), Namespace: key.Namespace, Name: key.Name}
+	c := &call{
+		Type: "cached", Verb: "get", Kind: kindName(gvk), Form: v.formName(gvk, formOf(out)), Namespace: key.Namespace, Name: key.Name,
+	}
 	body, err := v.read(ctx, c)
 	if err != nil {
 		return err
@@ -117,7 +151,9 @@ func (v *views) List(ctx context.Context, out client.ObjectList, opts ...client.
 		return err
 	}
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	c := &call{Type: "cached", Verb: "list", Kind: kindName(gvk), Namespace: options.Namespace}
+	c := &call{
+		Type: "cached", Verb: "list", Kind: kindName(gvk), Form: v.formName(gvk, formOf(out)), Namespace: options.Namespace,
+	}
 	if options.LabelSelector != nil {
 		c.Labels = options.LabelSelector.String()
 	}
@@ -137,7 +173,7 @@ func (v *views) List(ctx context.Context, out client.ObjectList, opts ...client.
 		if err != nil {
 			return err
 		}
-		selected, err := v.selects(gvk, obj, options.FieldSelector)
+		selected, err := v.selects(informerKey{gvk, formOf(out)}, obj, options.FieldSelector)
 		if err != nil {
 			return err
 		}
@@ -148,12 +184,12 @@ func (v *views) List(ctx context.Context, out client.ObjectList, opts ...client.
 	return meta.SetList(out, items)
 }
 
-func (v *views) selects(gvk schema.GroupVersionKind, obj client.Object, selector fields.Selector) (bool, error) {
+func (v *views) selects(key informerKey, obj client.Object, selector fields.Selector) (bool, error) {
 	if selector == nil {
 		return true, nil
 	}
 	for _, requirement := range selector.Requirements() {
-		index := v.indexes[gvk][requirement.Field]
+		index := v.indexes[key][requirement.Field]
 		if index == nil {
 			return false, fmt.Errorf("Index with name field:%s does not exist", requirement.Field) //nolint:staticcheck // as client-go words it
 		}
@@ -195,10 +231,11 @@ func (v *views) IndexField(_ context.Context, obj client.Object, field string, i
 	if err != nil {
 		return err
 	}
-	if v.indexes[gvk] == nil {
-		v.indexes[gvk] = map[string]client.IndexerFunc{}
+	key := informerKey{gvk, formOf(obj)}
+	if v.indexes[key] == nil {
+		v.indexes[key] = map[string]client.IndexerFunc{}
 	}
-	v.indexes[gvk][field] = index
+	v.indexes[key][field] = index
 	return nil
 }
 
@@ -220,7 +257,7 @@ func (v *views) informer(gvk schema.GroupVersionKind, as form) *informer {
 	key := informerKey{gvk, as}
 	if v.informers[key] == nil {
 		decode := func(data []byte) (runtime.Object, error) { return v.decode(gvk, as, data) }
-		v.informers[key] = &informer{views: v, gvk: gvk, decode: decode, selector: labels.Everything()}
+		v.informers[key] = &informer{views: v, gvk: gvk, form: as, decode: decode, selector: labels.Everything()}
 	}
 	return v.informers[key]
 }

@@ -25,6 +25,8 @@ import (
 type controller struct {
 	views *views
 	info  controllerInfo
+	// The kind that it was told to reconcile, if any.
+	reconciled schema.GroupKind
 	// The informers whose events it handles.
 	informers []*informer
 
@@ -73,7 +75,7 @@ func startController(c runnableController, v *views) (*controller, error) {
 	case <-time.After(10 * time.Second):
 		return nil, fmt.Errorf("controller %s does not start: a source of it waits for something", started.info.Name)
 	}
-	started.describe(reconciledKind(fields.FieldByName("LogConstructor").Interface()))
+	started.reconciled = reconciledKind(fields.FieldByName("LogConstructor").Interface())
 	return started, nil
 }
 
@@ -97,12 +99,13 @@ func reconciledKind(constructor any) (kind schema.GroupKind) {
 }
 
 // describe derives the kinds from the handlers. Without For, the first kind that enqueues its own objects is reconciled.
-func (c *controller) describe(reconciled schema.GroupKind) {
+func (c *controller) describe() {
 	kinds := map[string]bool{} // those with mapping functions
 	own, itself := "", ""
 	for _, informer := range c.informers {
-		name := kindName(informer.gvk)
-		if informer.gvk.GroupKind() == reconciled {
+		name := c.views.viewName(informer.gvk, informer.form)
+		isReconciled := informer.gvk.GroupKind() == c.reconciled
+		if isReconciled && own == "" {
 			own = name
 		}
 		for _, handler := range informer.handlers {
@@ -113,6 +116,9 @@ func (c *controller) describe(reconciled schema.GroupKind) {
 			case strings.HasPrefix(typeName, "handler.TypedEnqueueRequestForObject["):
 				if itself == "" || name < itself {
 					itself = name
+				}
+				if isReconciled {
+					own = name
 				}
 				kinds[name] = kinds[name]
 			case strings.HasPrefix(typeName, "handler.enqueueRequestForOwner["):
@@ -205,7 +211,7 @@ func (c *controller) event(ctx context.Context, r *run, m *message) *reply {
 		}
 	}
 	for _, informer := range c.informers {
-		if kindName(informer.gvk) != m.Kind {
+		if c.views.viewName(informer.gvk, informer.form) != m.Kind {
 			continue
 		}
 		before, err := informer.object(m.Old)

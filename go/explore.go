@@ -245,6 +245,10 @@ func (e *exploration) hello(m *message) *reply {
 		e.controllers[c.info.Name] = c
 		e.order = append(e.order, c)
 	}
+	e.views.nameViews(e.order)
+	for _, c := range e.order {
+		c.describe()
+	}
 	if err := e.checkEvents(); err != nil {
 		return failed(problemSetup, err)
 	}

@@ -34,6 +34,7 @@ type informer struct {
 
 	views  *views
 	gvk    schema.GroupVersionKind
+	form   form
 	decode func([]byte) (runtime.Object, error)
 	// What it shows of its kind.
 	namespace, name string
@@ -93,7 +94,7 @@ func (v *views) informerFor(lw toolscache.ListerWatcher, example runtime.Object)
 	if parts[0] == "apis" {
 		group, parts = parts[1], parts[1:]
 	}
-	made := &informer{views: v}
+	made := &informer{views: v, form: formOf(example)}
 	if len(parts) > 4 && parts[2] == "namespaces" {
 		made.namespace = parts[3]
 	}
@@ -249,10 +250,17 @@ func (r *run) spoilt() *done {
 	return nil
 }
 
+// call is a read of the view of the informer.
+func (x index) call(verb string) *call {
+	of := x.of
+	return &call{Type: "cached", Verb: verb, Kind: kindName(of.gvk), Form: of.views.formName(of.gvk, of.form)}
+}
+
 var errReadOnly = errors.New("kontend: the store of an informer is read-only")
 
 func (x index) list(namespace string) ([]any, error) {
-	c := &call{Type: "cached", Verb: "list", Kind: kindName(x.of.gvk), Namespace: namespace, Labels: x.of.selector.String()}
+	c := x.call("list")
+	c.Namespace, c.Labels = namespace, x.of.selector.String()
 	if namespace == "" {
 		c.Namespace = x.of.namespace
 	}
@@ -294,7 +302,8 @@ func (x index) GetByKey(key string) (any, bool, error) {
 	if err != nil {
 		return nil, false, nil //nolint:nilerr // no object has such a key
 	}
-	c := &call{Type: "cached", Verb: "get", Kind: kindName(x.of.gvk), Namespace: namespace, Name: name}
+	c := x.call("get")
+	c.Namespace, c.Name = namespace, name
 	body, err := x.of.views.read(context.Background(), c)
 	if apierrors.IsNotFound(err) {
 		return nil, false, nil

@@ -28,7 +28,7 @@ type message struct {
 	// start: the request.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// event: the kind of the object, and the object before and after.
+	// event: the view that gets it, and the object before and after.
 	Kind string          `json:"kind"`
 	Old  json.RawMessage `json:"old"`
 	New  json.RawMessage `json:"new"`
@@ -84,8 +84,10 @@ type call struct {
 	location
 
 	// cached
-	Verb      string `json:"verb,omitempty"`
-	Kind      string `json:"kind,omitempty"`
+	Verb string `json:"verb,omitempty"`
+	Kind string `json:"kind,omitempty"`
+	// The representation, where it is not the usual one of the kind.
+	Form      string `json:"form,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 	Labels    string `json:"labels,omitempty"`
@@ -140,9 +142,9 @@ const (
 
 type controllerInfo struct {
 	Name string `json:"name"`
-	// The kind that the controller reconciles: the first one with a handler that enqueues the object itself.
+	// The view of the kind that the controller reconciles: the first with a handler that enqueues the object itself.
 	Kind string `json:"kind"`
-	// The other kinds that it watches; those in Mapped have mapping functions.
+	// The other views whose events it handles; those in Mapped have mapping functions.
 	Kinds  []string `json:"kinds"`
 	Mapped []string `json:"mapped"`
 	// The declared events that it gets.

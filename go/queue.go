@@ -167,7 +167,7 @@ func AddWorker[T comparable](mgr ctrl.Manager, name string, setup func(workqueue
 	if len(c.informers) == 0 {
 		return fmt.Errorf("kontend.AddWorker(%q): no informer of client-go has a handler of it", name)
 	}
-	c.describe(c.informers[0].gvk.GroupKind())
+	c.reconciled = c.informers[0].gvk.GroupKind()
 	// Workers do not return errors, they report them.
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{active.reported}
 	active.controllers[name] = c

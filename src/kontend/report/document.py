@@ -174,6 +174,8 @@ class CallRecord:
     name: str = ""
     subresource: str = ""
     cached: bool = False
+    #: The representation that a cached read asks for, where the cache has a view for each.
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,8 @@ def _call_text(step: Step, call: CallRecord) -> str:
         target = _short(step.writes[0].object)
     subresource = f"/{call.subresource}" if call.subresource else ""
     late = "late " if step.action == "land" else ""
-    text = f"{late}{'cached ' if call.cached else ''}{call.verb} {target}{subresource}"
+    form = f" as {call.form}" if call.form else ""
+    text = f"{late}{'cached ' if call.cached else ''}{call.verb} {target}{subresource}{form}"
     if step.response is not None and not step.response.startswith("2"):
         return f"{text}: {step.response}{_missed(step.reads)}"
     if call.verb == "get" and step.reads:

@@ -119,6 +119,11 @@ class Controller:
         """The kinds whose events trigger it, its own first."""
         return tuple(dict.fromkeys((self.kind, *self.owns, *self.watches)))
 
+    @property
+    def views(self) -> Sequence[str]:
+        """The views whose events trigger it, that of its own kind first."""
+        return self.kinds
+
     def _requests_for(self, event: Event, cache: Cache, *, namespaced: bool) -> list[Request]:
         predicate = self.predicates.get(event.kind)
         if predicate is not None and not predicate(event):

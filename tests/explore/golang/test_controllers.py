@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kontend import Cluster
-from kontend.explore import Bounds, External, Scenario, check, create, never, sometimes
+from kontend.explore import Bounds, External, Scenario, check, create, never, patch, sometimes
 from kontend.explore.exploring import SearchOptions, explore
 from kontend.explore.golang.controllers import go_controllers
 from kontend.explore.model.model import Model
@@ -22,6 +22,7 @@ from kontend.explore.program.determinism import Nondeterminism
 from kontend.explore.program.symbols import Assumption
 from kontend.explore.properties.property import Property
 from kontend.explore.verdict import Verdict
+from kontend.report.text import render
 from kontend.runtime.guards import Guards
 
 FAULTY = Path(__file__).parent / "operators"
@@ -262,6 +263,30 @@ def test_objects_without_types_and_as_metadata_are_read_and_patched() -> None:
     verdict = check(scenario)
     assert verdict.ok
     assert verdict.exhausted
+
+
+def _labelled(test: str) -> Verdict:
+    """The labels of a ConfigMap change once; its metadata is watched."""
+    scenario = Scenario(
+        controllers=go_controllers(FAULTY, f"TestExplore{test}"),
+        objects=[CONFIG],
+        actions=[patch(CONFIG, {"metadata": {"labels": {"label": "x"}}})],
+        guards=Guards.off(),
+        bounds=Bounds(faults=0),
+    )
+    return check(scenario)
+
+
+def test_each_representation_of_a_kind_has_a_view_of_its_own() -> None:
+    assert _labelled("Headers").exhausted
+    assert not _labelled("Headers").violations
+    # The event of the metadata triggers a reconcile, and the informer of typed objects has not seen the change.
+    verdict = _labelled("TypedHeaders")
+    (violation,) = verdict.violations
+    assert violation.property == "diverged"
+    text = render(verdict.documents[0])
+    assert "cached get ConfigMap default/c as typed: version" in text
+    assert "stale: the server has version" in text
 
 
 def test_random_bytes_are_the_same_in_each_run() -> None:

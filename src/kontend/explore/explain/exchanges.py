@@ -31,5 +31,6 @@ def exchange_of(part: Part) -> Exchange:
     call, answer = part.call, part.transition.answer
     if call is None:
         return Exchange()
-    shown = CallRecord(call.verb, call.kind, call.namespace, target_of(call).name, call.subresource, call.cached)
+    name = target_of(call).name
+    shown = CallRecord(call.verb, call.kind, call.namespace, name, call.subresource, call.cached, call.form)
     return Exchange(shown, answer.text or _OK.get(call.verb, "200"), not answer.text)

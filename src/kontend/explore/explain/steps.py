@@ -18,7 +18,7 @@ from kontend.explore.model.views.cached_reads import viewed
 from kontend.kube.meta.accessors import controller_of
 from kontend.kube.meta.names import Key
 from kontend.report.document import Delivered, FieldChange, Read, Step, Write, hash_of
-from kontend.runtime.client.call import Call
+from kontend.runtime.client.call import Call, kind_of_view
 
 #: Objects of a list that are kept with a read.
 _MOST_READS: Final = 25
@@ -143,7 +143,7 @@ class StepWriter:
                 for key, version, number in _moved(before, after, layout.indexes[0], at, layout.resources[at]):
                     yield Delivered(
                         layout.name,
-                        named(kind, key),
+                        named(kind_of_view(kind), key) + kind.removeprefix(kind_of_view(kind)),
                         number_of(number),
                         self._kept(version) if version is not None else None,
                     )

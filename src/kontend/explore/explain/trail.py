@@ -240,8 +240,8 @@ class Trail:
             return None
         objects: Objects = world.state.objects(resource)
         position = world.state.resource_version
-        if call.cached and not call.subresource and call.kind in self.layout.kinds[index]:
-            at = self.layout.kinds[index].index(call.kind)
+        if call.cached and not call.subresource and call.view in self.layout.kinds[index]:
+            at = self.layout.kinds[index].index(call.view)
             view = world.process(index).view(at)
             undelivered = world.undelivered(index, at, resource)
             if view != NOT_STARTED and undelivered:

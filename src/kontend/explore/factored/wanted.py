@@ -66,7 +66,7 @@ class Wanted:
         for index, program in enumerate(self._model.programs):
             count, self._seen[index] = self._seen[index], len(program.ids)
             for node in islice(program.ids.values(), count, None):
-                found |= {(self._places[index][0], call.kind) for call in node.calls if call.cached}
+                found |= {(self._places[index][0], call.view) for call in node.calls if call.cached}
         return found
 
     def check(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -19,6 +20,7 @@ from kontend.explore.program.symbols import mirrored
 from kontend.kube.errors import ApiError, from_status
 from kontend.kube.meta.names import Key
 from kontend.runtime.cache.views import Cache
+from kontend.runtime.client.call import Call, kind_of_view
 from kontend.runtime.controller import Request
 from kontend.runtime.predicates import Event, Predicate
 from kontend.runtime.source_location import SourceLocation
@@ -60,21 +62,29 @@ class GoController(ForeignController):
         self._fakes = dict(fakes or {})
         self._kinds = kinds
         self.name = info["name"]  # type: ignore[misc]
-        self.kind = info["kind"]  # type: ignore[misc]
-        mapped = info.get("mapped") or []
         others = info.get("kinds") or []
-        self.owns = [kind for kind in others if kind not in mapped]  # type: ignore[misc]
+        self._views = list(dict.fromkeys([info["kind"], *others]))
+        self.kind = kind_of_view(info["kind"])  # type: ignore[misc]
+        mapped = [kind_of_view(view) for view in info.get("mapped") or ()]
+        handled = [kind for view in others if (kind := kind_of_view(view)) != self.kind]
+        self.owns = list(dict.fromkeys(kind for kind in handled if kind not in mapped))  # type: ignore[misc]
         self.watches = dict.fromkeys(mapped, _decided_in_go)  # type: ignore[misc]
         #: The declared events that it gets.
         self.events: Sequence[str] = info.get("events") or ()
         if self.events:
             self.watches[EXTERNAL] = _decided_in_go
+            self._views.append(EXTERNAL)
         # Any event may be left out by a predicate.
-        self.predicates = dict.fromkeys([self.kind, *others], _decided_in_go)  # type: ignore[misc]
+        self.predicates = dict.fromkeys([self.kind, *handled], _decided_in_go)  # type: ignore[misc]
         self.max_concurrent = info["concurrent"]  # type: ignore[misc]
         #: Renamed runs iterate maps in the order of the others, too: what differs is known.
         self._has_one_order = False
         self._findings: list[CodeFault] = []
+
+    @property
+    def views(self) -> Sequence[str]:
+        """The views whose events trigger it: a representation of a kind that is watched beside another has its own."""
+        return self._views
 
     @property
     def initial_memory(self) -> bytes:
@@ -119,18 +129,18 @@ class GoController(ForeignController):
 
     def enqueued(self, event: Event, cache: Cache) -> list[Request]:
         """Let the predicates, handlers and mapping functions decide what an event enqueues."""
-        process = self._process
+        process, kind = self._process, kind_of_view(event.kind)
         id, generation = process.next_id()
         message = {"op": "event", "id": id, "controller": self.name, "kind": event.kind}
         reply = process.ask({**message, "old": event.old, "new": event.new})
         try:
             while "done" not in reply:
                 call = reply["calls"][0]
-                if event.kind not in self.watches or call["type"] != "cached":
+                if kind not in self.watches or call["type"] != "cached":
                     what = call_of(call, self._kinds) if call["type"] != "uuid" else "a random number"
                     raise BadScenario(
-                        f"{self.name}: a predicate or a mapping function of {event.kind} asks for {what}, which cannot "
-                        "be explored: only mapping functions may read, and only the cache",
+                        f"{self.name}: a predicate or a mapping function of {kind} asks for {what}, which cannot be "
+                        "explored: only mapping functions may read, and only the cache",
                         location_of(call),
                     )
                 reply = process.ask({"op": "answer", "id": id, "n": call["n"], **self._from(cache, call)})
@@ -141,7 +151,7 @@ class GoController(ForeignController):
         for other, request in enqueued:
             if other != self.name:
                 raise BadScenario(
-                    f"{self.name}: a handler of events of {event.kind} adds {request} to the queue of {other}, which "
+                    f"{self.name}: a handler of events of {kind} adds {request} to the queue of {other}, which "
                     "cannot be explored: watch the kind in that controller"
                 )
         return [Request(*request) for _, request in enqueued]
@@ -149,7 +159,7 @@ class GoController(ForeignController):
     def _from(self, cache: Cache, written: Mapping[str, Any]) -> dict[str, Any]:
         """The answer of a cache to a read."""
         try:
-            return {"code": 200, "body": cache.answer(call_of(written, self._kinds))}
+            return {"code": 200, "body": cache.answer(_among(cache, call_of(written, self._kinds)))}
         except ApiError as error:
             return {"code": error.status()["code"], "body": error.status()}
 
@@ -225,6 +235,15 @@ class GoRun(DrivenRun):
         if self._reply.get("calls"):
             self._reply = {}
             self._process.forget(self._id, self._generation)
+
+
+def _among(cache: Cache, call: Call) -> Call:
+    """A read as a cache answers it that keeps its views by their names.
+
+    A representation that nothing has read yet is listed when a mapping function reads it. The view of another one then
+    stands for that list: it may be older.
+    """
+    return replace(call, kind=call.view if call.view in cache.views else call.kind, form="")
 
 
 def _enqueued(reply: Mapping[str, Any]) -> tuple[Enqueued, ...]:

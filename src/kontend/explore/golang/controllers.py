@@ -15,6 +15,7 @@ from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.program.external import External
 from kontend.kube.crd.permissive import permissive_crd
 from kontend.kube.meta.names import GroupVersionKind
+from kontend.runtime.client.call import kind_of_view
 
 
 def go_controllers(
@@ -54,7 +55,7 @@ def controllers_of_test(
         undefined: set[str] = set()
         try:
             infos = process.hello()
-            watched = {kind for info in infos for kind in (info["kind"], *(info.get("kinds") or ()))}
+            watched = {kind_of_view(view) for info in infos for view in (info["kind"], *(info.get("kinds") or ()))}
             undefined = watched - {*kinds.values()}
         except UndefinedKind as error:
             undefined = {error.kind}

@@ -31,6 +31,7 @@ def call_of(written: Mapping[str, Any], kinds: Kinds) -> Call:
             written.get("name") or "",
             query=(("labelSelector", labels),) if labels else (),
             cached=True,
+            form=written.get("form") or "",
         )
     if written["type"] == "external":
         return Call("create", EXTERNAL, "", written["name"], CALL, canonical(written["body"]))

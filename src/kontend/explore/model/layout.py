@@ -48,11 +48,12 @@ class Layout:
         self.users = scenario.everybody()
         self.names: list[str] = []
         self.programs: list[Program] = []
-        #: The kinds of the views and the resources that serve them; kinds that are read later are appended.
+        #: The views and the resources that serve them; those that are read later are appended. Most have the name of
+        #: a kind.
         self.kinds: list[list[str]] = []
-        #: The kinds that controllers declare.
+        #: The views that controllers declare.
         self.declared_kinds: list[tuple[str, ...]] = []
-        #: The views of these kinds.
+        #: Their positions.
         self.declared: list[list[int]] = []
         self.resources: list[list[str]] = []
         #: The processes: each is one copy.
@@ -85,7 +86,7 @@ class Layout:
     def _add_process(self, process: Deployed, programs: Sequence[Program], cluster: Cluster) -> None:
         """Add all copies of a process. They share the list of kinds."""
         controllers = [program.controller for program in programs]
-        kinds = list(dict.fromkeys(kind for controller in controllers for kind in controller.kinds))
+        kinds = list(dict.fromkeys(kind for controller in controllers for kind in controller.views))
         resources = [self.server.resource(cluster.state, kind).key for kind in kinds]
         names = [copies_of(controller.name, process.copies) for controller in controllers]
         for copy, name in enumerate(copies_of(process.title(controllers), process.copies)):
@@ -98,8 +99,8 @@ class Layout:
                 self.names.append(names[position][copy])
                 self.programs.append(program)
                 self.kinds.append(kinds)
-                self.declared_kinds.append(program.controller.kinds)
-                self.declared.append([kinds.index(kind) for kind in program.controller.kinds])
+                self.declared_kinds.append(tuple(program.controller.views))
+                self.declared.append([kinds.index(kind) for kind in program.controller.views])
                 self.resources.append(resources)
 
     def siblings(self, index: int) -> list[int]:

@@ -36,7 +36,7 @@ from kontend.explore.program.symbols import bind
 from kontend.explore.program.tree import Program
 from kontend.kube.errors import ApiError
 from kontend.kube.meta.names import Key
-from kontend.runtime.client.call import METHODS, Call, path_of
+from kontend.runtime.client.call import METHODS, Call, kind_of_view, path_of
 
 #: More requests than these are not recorded: the clusters in which they were carried out are kept with them.
 _MOST_RECORDED: Final = 5_000
@@ -96,13 +96,13 @@ class Server:
         return self._reads.get(id(action)) or Reads()
 
     def resource(self, state: State, kind: str) -> Resource:
-        """The resource that serves a kind. Raises ``UnknownKind``."""
+        """The resource that serves a kind, or a view of one. Raises ``UnknownKind``."""
         registry = state.registry
         question = (id(registry), kind)
         resource = self._resources.get(question)
         if resource is None:
             self._registries[id(registry)] = registry
-            resource = self._resources[question] = resource_of(registry, kind)
+            resource = self._resources[question] = resource_of(registry, kind_of_view(kind))
         return resource
 
     def call(self, world: World, program: Program, in_flight: InFlight, at: int, call: Call) -> tuple[Outcome, str]:

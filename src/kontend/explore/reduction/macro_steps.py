@@ -327,11 +327,11 @@ class MacroSteps:
         every = self._deliveries.depend_on_order(origin.world, number)
         if running:
             call = running[0].node.calls[0]
-            kinds = [at for at, kind in enumerate(self._layout.kinds[index]) if every or kind == call.kind]
+            kinds = [at for at, kind in enumerate(self._layout.kinds[index]) if every or kind == call.view]
             step = Step("call", index, running[0].request)
             for macro in self._deliveries.of(origin, number, kinds):
                 if not self._mechanics.reads.must_wait(macro.world.process(index), index, call):
-                    yield macro.then(step, model.next(macro.world, step)), call.kind
+                    yield macro.then(step, model.next(macro.world, step)), call.view
             for step in (*self._timers(origin.world, index), *self._retries(origin.world, index)):
                 yield origin.then(step, model.next(origin.world, step)), ""
             return

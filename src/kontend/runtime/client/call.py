@@ -15,6 +15,8 @@ from kontend.kube.meta.names import Key, parse_kind, resource_path
 
 #: As new as the server is now, for :attr:`Call.at_least`.
 CURRENT: Final = -1
+#: Between a kind and a representation, in the name of a view.
+_AS: Final = " as "
 
 
 class AnswerLost(Timeout):
@@ -41,11 +43,22 @@ class Call:
     #: For cached reads: the cache must have seen this resourceVersion of the kind (the caller's own last write), or
     #: ``CURRENT`` after a write whose response was lost.
     at_least: int = 0
+    #: For cached reads: the representation of the objects, where a cache has a view for each; see :attr:`view`.
+    form: str = ""
 
     @property
     def key(self) -> Key:
         """The namespace and the name of the object."""
         return Key(self.namespace, self.name)
+
+    @property
+    def view(self) -> str:
+        """The view that answers a cached read: that of its kind, or of one representation of it.
+
+        >>> Call("get", "ConfigMap/v1").view, Call("get", "ConfigMap/v1", form="metadata").view
+        ('ConfigMap/v1', 'ConfigMap/v1 as metadata')
+        """
+        return f"{self.kind}{_AS}{self.form}" if self.form else self.kind
 
     @property
     def writes(self) -> bool:
@@ -60,7 +73,17 @@ class Call:
         else:
             target = f"{self.kind} in {self.namespace or 'all namespaces'}"
         path = f"{target}/{self.subresource}" if self.subresource else target
+        path += f"{_AS}{self.form}" if self.form else ""
         return f"{'cached ' if self.cached else ''}{self.verb} {path}"
+
+
+def kind_of_view(view: str) -> str:
+    """Return the kind of a view.
+
+    >>> kind_of_view("ConfigMap/v1 as metadata")
+    'ConfigMap/v1'
+    """
+    return view.partition(_AS)[0]
 
 
 METHODS: Final = {

@@ -129,6 +129,14 @@ func TestExploreRecordsEvents(t *testing.T) { exploreRecords(t, kontend.RecordEv
 
 func TestExploreIndexed(t *testing.T) { kontend.Explore(t, scheme.Scheme, Indexed) }
 func TestExploreGeneric(t *testing.T) { kontend.Explore(t, scheme.Scheme, Generic) }
+func TestExploreHeaders(t *testing.T) {
+	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error { return Headers(mgr, false) })
+}
+
+func TestExploreTypedHeaders(t *testing.T) {
+	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error { return Headers(mgr, true) })
+}
+
 func TestExploreSecures(t *testing.T) { explore(t, Secures) }
 func TestExploreRolls(t *testing.T)   { explore(t, Rolls) }
 

@@ -92,6 +92,37 @@ func Generic(mgr ctrl.Manager) error {
 		Complete(&Reconciler{c, reconcile})
 }
 
+// Headers watches the metadata of ConfigMaps, and reads them with their types, or as metadata.
+func Headers(mgr ctrl.Manager, typed bool) error {
+	header := &metav1.PartialObjectMetadata{}
+	header.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	return ctrl.NewControllerManagedBy(mgr).For(header).Named("headers").Complete(&Labeler{mgr.GetClient(), typed})
+}
+
+// Labeler copies the label of a ConfigMap into an annotation.
+type Labeler struct {
+	client.Client
+	typed bool
+}
+
+// Reconcile sends a merge patch: no version guards it.
+func (l *Labeler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var obj client.Object = &corev1.ConfigMap{}
+	if !l.typed {
+		header := &metav1.PartialObjectMetadata{}
+		header.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+		obj = header
+	}
+	if err := l.Get(ctx, req.NamespacedName, obj); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if obj.GetAnnotations()["label"] == obj.GetLabels()["label"] {
+		return ctrl.Result{}, nil
+	}
+	patch := client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"metadata": {"annotations": {"label": %q}}}`, obj.GetLabels()["label"])))
+	return ctrl.Result{}, l.Patch(ctx, obj, patch)
+}
+
 // Secures writes bytes of crypto/rand.
 func Secures(ctx context.Context, c client.Client, config *corev1.ConfigMap) (ctrl.Result, error) {
 	if config.Data["password"] != "" {

@@ -13,6 +13,7 @@ from kontend.explore.model.state.world import World
 from kontend.explore.model.views.cached_reads import viewed
 from kontend.explore.model.views.triggers import Triggers
 from kontend.kube.meta.names import Key
+from kontend.runtime.client.call import kind_of_view
 from kontend.runtime.controller import Controller
 
 #: Describes a delivery.
@@ -108,7 +109,7 @@ class Delivery:
         keys = {change.key for change in pending}
         if len(keys) == len(pending):
             return self._looks(world, number, at, pending) and self._relist_differs(world, number, at)
-        if self._layout.processes[number].kinds[at] in self._discerning[number]:
+        if kind_of_view(self._layout.processes[number].kinds[at]) in self._discerning[number]:
             return True
         return any(_came_and_went(pending, change.key) for change in pending if change.new is None)
 

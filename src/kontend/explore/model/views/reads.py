@@ -33,7 +33,7 @@ class Reads:
         if not call.cached or call.subresource:
             return False
         kinds = self._layout.kinds[index]
-        return call.kind in kinds and process.view(kinds.index(call.kind)) != NOT_STARTED
+        return call.view in kinds and process.view(kinds.index(call.view)) != NOT_STARTED
 
     def must_wait(self, process: Process, index: int, call: Call) -> bool:
         """A cached read must wait until its view has seen an own write of the process."""
@@ -52,13 +52,13 @@ class Reads:
     def caught_up(self, world: World, index: int, call: Call) -> World:
         """The state after the deliveries that a cached read waits for."""
         while self.must_wait(world.process(index), index, call):
-            at = self._layout.kinds[index].index(call.kind)
+            at = self._layout.kinds[index].index(call.view)
             world, _ = self._delivery.delivered(world, self._layout.places[index][0], at)
         return world
 
     def misses(self, world: World, index: int, call: Call, until: int) -> bool:
         """A cached read misses a change up to a version."""
-        at = self._layout.kinds[index].index(call.kind)
+        at = self._layout.kinds[index].index(call.view)
         return any(
             change.resource_version <= until
             and call.namespace in ("", change.key.namespace)
@@ -70,20 +70,20 @@ class Reads:
         """The outcome of a cached read, and the state in which its view is started."""
         layout = self._layout
         try:
-            resource = layout.server.resource(world.state, call.kind)
+            resource = layout.server.resource(world.state, call.view)
         except UnknownKind as error:
             status = error.status()
             answer = Answer(Refusal(404, "NotFound"), is_cached=True)
             return CachedRead(("404",), lambda: b"!" + orjson.dumps(status), in_flight.versions, answer), world
-        if call.kind not in layout.kinds[index]:
-            layout.kinds[index].append(call.kind)
+        if call.view not in layout.kinds[index]:
+            layout.kinds[index].append(call.view)
             layout.resources[index].append(resource.key)
-        at = layout.kinds[index].index(call.kind)
+        at = layout.kinds[index].index(call.view)
         process = world.process(index)
         if process.view(at) == NOT_STARTED:
             views = list(process.views) + [NOT_STARTED] * (at + 1 - len(process.views))
             views[at] = world.state.resource_version
             world = world.with_process(layout.places[index][0], process.changed(views=tuple(views)))
-        indexes = self._indexes[layout.programs[index].number].get(call.kind, {})
+        indexes = self._indexes[layout.programs[index].number].get(call.view, {})
         reader = CachedReader(world, index, at, resource, indexes, exact=layout.is_exact)
         return reader.read(in_flight, call), world
