@@ -45,7 +45,7 @@ def test_a_test_gives_fields_of_the_usual_types_what_a_manager_has(tmp_path: Pat
     (tmp_path / "widgets.go").write_text(RECONCILER)
     assert run(["--go", str(tmp_path)]) == 0
     text = (tmp_path / "explore_test.go").read_text()
-    assert text.startswith("//go:build kontend\n\npackage widgets\n")
+    assert text.startswith("//go:build kontend && ignore\n\npackage widgets\n")
     assert 'widgetsv1 "example.com/widgets/api/v1"' in text
     assert "utilruntime.Must(widgetsv1.AddToScheme(scheme))" in text
     for value in (

@@ -1,4 +1,4 @@
-//go:build kontend
+//go:build kontend && ignore
 
 package doubleplan
 

@@ -176,7 +176,7 @@ def _value(test: _Test, kind: GoType) -> str:
 
 
 def _lines(name: str, test: _Test) -> Iterator[str]:
-    yield "//go:build kontend"
+    yield "//go:build kontend && ignore"
     yield ""
     yield f"package {name}"
     yield ""

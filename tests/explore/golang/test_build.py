@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kontend.explore.golang.build import go_tests, module_directory
-from kontend.explore.golang.toolchain import workspace_replacements
+from kontend.explore.golang.toolchain import run_go, workspace_replacements
 from kontend.explore.problems import BadScenario
 
 
@@ -100,7 +100,7 @@ def test_a_package_without_a_test_that_explores_is_refused(package: Path) -> Non
 
 def test_a_test_that_its_build_constraint_leaves_out_is_named(package: Path) -> None:
     test = package / "explore_test.go"
-    test.write_text(test.read_text().replace("//go:build kontend", "//go:build integration"))
+    test.write_text(test.read_text().replace("//go:build kontend && ignore", "//go:build integration"))
     with pytest.raises(BadScenario, match=r"explore_test\.go: its build constraint leaves it out"):
         go_tests(package)
 
@@ -114,6 +114,12 @@ def test_a_test_in_package_main_is_explored(operators: Path, tmp_path: Path, mon
         file.write_text(file.read_text().replace("package doubleplan", "package main"))
     (command / "main.go").write_text("package main\n\nfunc main() {}\n")
     assert [test.name for test in go_tests(command)] == ["TestExploreBlind", "TestExploreLocked"]
+
+
+def test_go_mod_tidy_leaves_a_test_alone(package: Path) -> None:
+    before = (package.parent / "go.mod").read_bytes()
+    run_go(["mod", "tidy"], package.parent, {"GOFLAGS": "-mod=mod", "GOPROXY": "off"})
+    assert (package.parent / "go.mod").read_bytes() == before
 
 
 def test_the_users_go_mod_stays_as_it_is(package: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +41,9 @@ _AHEAD: Final = 12
 #: Build tags of our files for what controller-runtime has only had since a version.
 _SINCE: Final = {(0, 22): "kontend_cr22", (0, 23): "kontend_cr23"}
 _TAG: Final = "kontend"
+#: The constraint of a test that go mod tidy leaves alone: it takes every tag as given but this one, and would look for
+#: our module, which is nowhere but here.
+_UNSEEN: Final = re.compile(r"^(//go:build .*?)\bignore\b", re.MULTILINE)
 #: Tests that are explored unless others are named.
 _NAMED: Final = "TestExplore.*"
 #: Seconds that a test binary may take to list its tests.
@@ -139,12 +143,15 @@ def _built(directory: Path, module: Path, place: Path, binary: Path) -> str:
         tags = _tags(version)
         path = run_go(["list", *common, "-m"], directory).strip()
         test = ["test", "-c", *common, f"-tags={','.join(tags)}", "-vet=off", "-o", str(made)]
-        others = [file for file in directory.glob("*_test.go") if MODULE.encode() not in file.read_bytes()]
+        tests = {file: file.read_bytes() for file in directory.glob("*_test.go")}
+        own = {str(file): text.decode(errors="replace") for file, text in tests.items() if MODULE.encode() in text}
+        texts = {file: _UNSEEN.sub(rf"\g<1>{_TAG}", text, count=1) for file, text in {**own, **_replaced}.items()}
+        others = [file for file in tests if str(file) not in own]
         with TemporaryDirectory(dir=place) as replaced:
             try:
-                run_go([*test, f"-overlay={_overlay(Path(replaced), without=others)}", "."], directory)
+                run_go([*test, f"-overlay={_overlay(Path(replaced), texts, without=others)}", "."], directory)
             except GoFailed:  # perhaps they define something that the others need
-                run_go([*test, f"-overlay={_overlay(Path(replaced))}", "."], directory)
+                run_go([*test, f"-overlay={_overlay(Path(replaced), texts)}", "."], directory)
     except GoFailed as error:
         raise BadScenario(f"{directory}: the tests cannot be built:\n{error}") from error
     if not made.exists():
@@ -188,10 +195,10 @@ def _check_constraints(directory: Path, options: Sequence[str]) -> None:
             )
 
 
-def _overlay(directory: Path, *, without: Sequence[Path] = ()) -> Path:
-    """An overlay with replaced files, without the tests that explore nothing: a TestMain of theirs would run, too."""
+def _overlay(directory: Path, texts: Mapping[str, str], *, without: Sequence[Path] = ()) -> Path:
+    """An overlay with other texts for files, none for tests that explore nothing: a TestMain of theirs would run."""
     replacements = {str(file): "" for file in without}
-    for at, (file, text) in enumerate(sorted(_replaced.items())):
+    for at, (file, text) in enumerate(sorted(texts.items())):
         replacement = directory / f"{at}.go"
         replacement.write_text(text)
         replacements[file] = str(replacement)
