@@ -89,6 +89,7 @@ type exploration struct {
 	recordsEvents bool
 	module        string
 	mapper        meta.RESTMapper
+	resources     []resource
 	views         *views
 	controllers   map[string]*controller
 	// The same, in the order in which they were added.
@@ -223,7 +224,7 @@ func (e *exploration) next(r *run) *reply {
 // hello makes the manager and its controllers.
 func (e *exploration) hello(m *message) *reply {
 	e.module = m.Module
-	e.mapper = mapperOf(m.Resources)
+	e.mapper, e.resources = mapperOf(m.Resources), m.Resources
 	e.views = newViews(e)
 	mgr, err := newManager(e, e.options)
 	if err != nil {

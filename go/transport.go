@@ -18,6 +18,9 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if listing := t.e.listing.Load(); listing != nil {
 		return listing.note(r), nil
 	}
+	if found := t.e.discovery(r); found != nil {
+		return found, nil
+	}
 	run := t.e.running()
 	if run == nil {
 		return nil, fmt.Errorf("kontend: %s %s outside of a reconcile", r.Method, r.URL)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -63,8 +64,19 @@ func Generic(mgr ctrl.Manager) error {
 	if err != nil {
 		return err
 	}
+	own, err := client.New(config, client.Options{Scheme: mgr.GetScheme()})
+	if err != nil {
+		return err
+	}
+	if found, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerResourcesForGroupVersion("apps/v1"); err != nil || len(found.APIResources) == 0 {
+		return fmt.Errorf("apps/v1: %w", err)
+	}
 	resource := corev1.SchemeGroupVersion.WithResource("configmaps")
 	reconcile := func(ctx context.Context, _ client.Client, config *corev1.ConfigMap) (ctrl.Result, error) {
+		// A client of its own, which finds its resources by discovery, and calls the server.
+		if err := own.Get(ctx, client.ObjectKeyFromObject(config), &corev1.ConfigMap{}); err != nil {
+			return ctrl.Result{}, err
+		}
 		obj := &unstructured.Unstructured{}
 		obj.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 		if err := c.Get(ctx, client.ObjectKeyFromObject(config), obj); err != nil {
