@@ -213,6 +213,19 @@ def test_an_event_that_a_reconcile_sends_on_a_channel_is_lost_in_a_crash() -> No
     assert "listener" not in trace.partition("crashes")[2]
 
 
+def test_several_processes_find_the_same_of_what_reconciles_enqueue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kontend.explore.shards.sharded.SMALL", 20)
+    monkeypatch.setattr("kontend.explore.shards.sharded.ENOUGH", 1)
+    scenario = Scenario(
+        controllers=go_controllers(FAULTY, "TestExploreNotifies"), objects=[CONFIG], guards=Guards.off()
+    )
+    one, two = check(scenario), check(scenario, jobs=2)
+    assert two.processes == 2
+    assert (two.states, two.steps) == (one.states, one.steps)
+    found = [[(violation.property, violation.trace) for violation in verdict.violations] for verdict in (one, two)]
+    assert found[0] == found[1] != []
+
+
 def test_an_event_on_a_channel_arrives_where_nothing_fails() -> None:
     controllers = go_controllers(FAULTY, "TestExploreNotifies")
     heard = sometimes(lambda cluster: _data(cluster, "c").get("heard") == "yes", name="heard")
