@@ -122,6 +122,7 @@ func (e *exploration) serve(messages, replies *os.File) {
 	uuid.SetRand(source)
 	refuseConnections(e)
 	informers = newInformer
+	countTemporaries()
 	if os.Getenv("KONTEND_LOG") == "" {
 		ctrl.SetLogger(logr.Discard())
 	}

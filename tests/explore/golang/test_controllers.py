@@ -302,6 +302,12 @@ def test_each_representation_of_a_kind_has_a_view_of_its_own() -> None:
     assert "stale: the server has version" in text
 
 
+def test_temporary_files_have_names_of_their_own() -> None:
+    verdict = _explored("Files")
+    assert verdict.exhausted
+    assert not {"exception", "fails forever"} & {violation.property for violation in verdict.violations}
+
+
 def test_random_bytes_are_the_same_in_each_run() -> None:
     assert not {"map order"} & {violation.property for violation in _explored("Secures").violations}
 

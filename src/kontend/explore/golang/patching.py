@@ -7,6 +7,9 @@ math/rand get their numbers from there as well.
 
 **Connections.** The function of net that all dialers call jumps to one of our module, which refuses.
 
+**Temporary files.** Their names come from the same numbers, so the second would be that of the first. The functions that
+make them jump to ones of our module, which count.
+
 **Informers.** The function of client-go that makes informers jumps to one of our module, whose informers show views of
 the explorer. So factories, typed and dynamic, and informers that are made by hand need not be told from each other.
 
@@ -33,7 +36,12 @@ _INFORMER: Final = b"k8s.io/client-go/tools/cache.NewSharedIndexInformerWithOpti
 _VIEW: Final = b"kontend.dev/kontend.newInformer"
 _X86_64: Final = 62
 _AARCH64: Final = 183
-_JUMPS: Final = ((_DIAL, _REFUSE), (_INFORMER, _VIEW))
+_JUMPS: Final = (
+    (_DIAL, _REFUSE),
+    (_INFORMER, _VIEW),
+    (b"os.CreateTemp", b"kontend.dev/kontend.createTemp"),
+    (b"os.MkdirTemp", b"kontend.dev/kontend.makeTemp"),
+)
 _PAGE: Final = 4096
 _SYMBOLS: Final = 2
 _LOAD: Final = 1

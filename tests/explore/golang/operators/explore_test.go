@@ -137,6 +137,7 @@ func TestExploreTypedHeaders(t *testing.T) {
 	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error { return Headers(mgr, true) })
 }
 
+func TestExploreFiles(t *testing.T)   { explore(t, Files) }
 func TestExploreSecures(t *testing.T) { explore(t, Secures) }
 func TestExploreRolls(t *testing.T)   { explore(t, Rolls) }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand"
 	randv2 "math/rand/v2"
+	"os"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -133,6 +134,25 @@ func (l *Labeler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	}
 	patch := client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"metadata": {"annotations": {"label": %q}}}`, obj.GetLabels()["label"])))
 	return ctrl.Result{}, l.Patch(ctx, obj, patch)
+}
+
+// Files makes temporary files and directories, more than one at once.
+func Files(ctx context.Context, c client.Client, config *corev1.ConfigMap) (ctrl.Result, error) {
+	for range 2 {
+		dir, err := os.MkdirTemp("", "kontend-*")
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		defer os.RemoveAll(dir)
+		for range 2 {
+			file, err := os.CreateTemp(dir, "*.yaml")
+			if err != nil {
+				return ctrl.Result{}, err
+			}
+			_ = file.Close()
+		}
+	}
+	return ctrl.Result{}, set(ctx, c, config, "files", "4")
 }
 
 // Secures writes bytes of crypto/rand.
