@@ -19,7 +19,7 @@ from kontend.audit.go.mutations import Mutation, mutations
 from kontend.audit.go.provenance import provenance, runs_while_deleting
 from kontend.audit.go.retries import retry_around
 from kontend.audit.go.source import syntax
-from kontend.audit.go.source.package import GoFile, GoFunction, parameters
+from kontend.audit.go.source.package import FunctionKey, GoFile, GoFunction, parameters
 from kontend.audit.go.source.scope import outermost_function
 from kontend.audit.go.source.scope import targets as assigned
 from kontend.audit.go.source.syntax import Node, line, text
@@ -39,9 +39,6 @@ class Helper:
     position: int
     callback: Callback | None
     chain: tuple[Location, ...] = ()
-
-
-FunctionKey = tuple[str, int]
 
 
 def helper_calls(

@@ -14,6 +14,8 @@ resourceVersion in the first place.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from kontend.audit.go.bases import PatchSource
 from kontend.audit.go.calls.reads import read_into
 from kontend.audit.go.calls.recognition import recognise
@@ -213,7 +215,7 @@ def _written_by_callers(workspace: Workspace, write: Write, source: PatchSource)
     at_base, at_object = function.parameter_index(base), function.parameter_index(target)
     if at_base is None or at_object is None:
         return False
-    for file, call in callers(workspace, function)[:20]:
+    for file, call in islice(callers(workspace, function), 20):
         args = syntax.arguments(call)
         if max(at_base, at_object) >= len(args):
             continue

@@ -110,7 +110,7 @@ def _returned(workspace: Workspace, file: GoFile, statement: Node, uses: Uses, d
     if function is None or function_around(statement) != function.node:
         uses.read = True
         return
-    calling = callers(workspace, function)
+    calling = list(callers(workspace, function))
     uses.read = uses.read or not calling
     for other, call in calling:
         _follow(workspace, other, call, uses, depth + 1)

@@ -7,6 +7,7 @@ reconciler reads at its top and writes in its helpers.
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from kontend.audit.go.calls.reads import read_into, read_kind
 from kontend.audit.go.calls.recognition import recognise
@@ -181,7 +182,7 @@ def runs_while_deleting(workspace: Workspace, file: GoFile, use: Node, hops: int
         return True
     if _DELETION.search(function.name):
         return True
-    reaching = callers(workspace, function)[:8] if hops < 2 else []
+    reaching = list(islice(callers(workspace, function), 8)) if hops < 2 else []
     return bool(reaching) and all(runs_while_deleting(workspace, other, call, hops + 1) for other, call in reaching)
 
 
@@ -248,7 +249,7 @@ def _of_parameter(workspace: Workspace, file: GoFile, node: Node, name: str, hop
     if function is None or position is None or hops >= _HOPS or node.type == "func_literal":
         return Provenance.PARAMETER
     answers = set()
-    for caller, call in callers(workspace, function)[:20]:
+    for caller, call in islice(callers(workspace, function), 20):
         args = syntax.arguments(call)
         if position < len(args):
             answers.add(provenance(workspace, caller, args[position], call, hops + 1))

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kontend.audit.go.source.package import GoFunction
+from kontend.audit.go.source.package import FunctionKey, GoFunction
 from kontend.audit.go.source.syntax import text
-from kontend.audit.go.source.types import callers
+from kontend.audit.go.source.types import calling_functions
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import Site
 
@@ -24,7 +24,8 @@ class Queues:
     """The queues of functions, each walked once."""
 
     workspace: Workspace
-    _known: dict[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
+    _known: dict[FunctionKey, tuple[str, ...]] = field(default_factory=dict)
+    _calling: dict[FunctionKey, frozenset[FunctionKey]] = field(default_factory=dict)
 
     def of(self, site: Site) -> tuple[str, ...]:
         """Return the names of the queues that a site runs in: a directory and a type each; none where too many call.
@@ -41,28 +42,32 @@ class Queues:
         if function is None:
             return ()
         if function.key not in self._known:
-            self._known[function.key] = self._walk(function)
+            start = function.key  # the walk drops trees, and this function with them
+            self._known[start] = self._walk(start)
+            return self._known[start]
         return self._known[function.key]
 
-    def _walk(self, start: GoFunction) -> tuple[str, ...]:
+    def _walk(self, start: FunctionKey) -> tuple[str, ...]:
         queues: set[str] = set()
-        seen: set[tuple[str, int]] = set()
+        seen: set[FunctionKey] = set()
         waiting = [start]
         while waiting:
-            function = waiting.pop()
-            if function.key in seen:
+            key = waiting.pop()
+            if key in seen:
                 continue
-            seen.add(function.key)
+            seen.add(key)
             if len(seen) > _FUNCTIONS:
                 return ()
+            function = self.workspace.function(key)
             if _takes_requests(function) or self._reconciler(function):
                 queues.add(f"{function.file.directory}:{function.receiver_type}")
                 continue
-            above = [file.function_at(call) for file, call in callers(self.workspace, function)]
-            calling = [each for each in above if each is not None]
-            waiting += calling
-            if not calling:
-                queues.add(f"{function.file.directory}:")
+            directory = function.file.directory
+            if key not in self._calling:
+                self._calling[key] = calling_functions(self.workspace, key)
+            waiting += self._calling[key]
+            if not self._calling[key]:
+                queues.add(f"{directory}:")
         return tuple(sorted(queues))
 
     def _reconciler(self, function: GoFunction) -> bool:

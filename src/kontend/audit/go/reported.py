@@ -7,6 +7,8 @@ step of the way to return it.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from kontend.audit.go.error_handling import error_use
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
@@ -32,7 +34,8 @@ def reported(workspace: Workspace, file: GoFile, call: Node, depth: int = 0) -> 
     function = file.function_at(call)
     if function is None:
         return False
-    return all(reported(workspace, other, outer, depth + 1) for other, outer in callers(workspace, function)[:30])
+    above = islice(callers(workspace, function), 30)
+    return all(reported(workspace, other, outer, depth + 1) for other, outer in above)
 
 
 def _literal_calls(literal: Node) -> list[Node]:

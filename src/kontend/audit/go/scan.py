@@ -9,10 +9,10 @@ from pathlib import Path
 from kontend.audit.go.cached.objects import CachedObjects
 from kontend.audit.go.calls.recognition import PREFILTER, find_writes
 from kontend.audit.go.classify import classify
-from kontend.audit.go.helpers import FunctionKey, helper_calls
+from kontend.audit.go.helpers import helper_calls
 from kontend.audit.go.registrations import note_registrations
 from kontend.audit.go.source import syntax
-from kontend.audit.go.source.package import GoFile, Memory
+from kontend.audit.go.source.package import FunctionKey, GoFile, Memory
 from kontend.audit.go.source.workspace import Workspace
 from kontend.audit.site import Lock, Notice, Role, Site, Verb
 from kontend.audit.sources.files import Problem

@@ -41,6 +41,10 @@ class GoType:
         return GoType(self.package, self.name)
 
 
+FunctionKey = tuple[str, int]
+"""The path of a function's file and the byte it starts at."""
+
+
 @dataclass(eq=False)
 class GoFunction:
     """A function or a method with a body."""
@@ -70,7 +74,7 @@ class GoFunction:
         return f"{self.receiver_type}.{self.name}" if self.receiver_type else self.name
 
     @property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> FunctionKey:
         """The function across parses of its file."""
         return self.file.path, self.node.start_byte
 

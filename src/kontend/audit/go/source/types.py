@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.api_types import api_field, is_api_type, lister_answer
-from kontend.audit.go.source.package import GoFile, GoFunction, GoStruct, GoType
+from kontend.audit.go.source.package import FunctionKey, GoFile, GoFunction, GoStruct, GoType
 from kontend.audit.go.source.scope import How, definitions
 from kontend.audit.go.source.syntax import Node, text
 from kontend.audit.go.source.workspace import Workspace
@@ -43,15 +45,32 @@ def resolve_function(workspace: Workspace, file: GoFile, call: Node) -> GoFuncti
     return methods[0] if len(methods) == 1 and owner is None else None
 
 
-def callers(workspace: Workspace, function: GoFunction) -> list[tuple[GoFile, Node]]:
-    """Return the calls that may reach a function; a method is matched by the type it is called on, where that is known.
+def callers(workspace: Workspace, function: GoFunction) -> Iterator[tuple[GoFile, Node]]:
+    """Yield the calls that may reach a function; a method is matched by the type it is called on, where that is known.
 
     Where the type is not known, a method of another package counts only in files that import that package.
     """
-    calls = workspace.callers(function)
-    if not function.receiver_type:
-        return calls
-    return [(file, call) for file, call in calls if _may_be_method(workspace, file, call, function)]
+    for file, call in workspace.callers(function):
+        if not function.receiver_type or _may_be_method(workspace, file, call, function):
+            yield file, call
+
+
+def calling_functions(workspace: Workspace, key: FunctionKey) -> frozenset[FunctionKey]:
+    """Return the functions that may call one, dropping trees on the way: no node may be held across a call of this.
+
+    A common name is called in a thousand files. Parsed at once, they took a gigabyte.
+    """
+    found: set[FunctionKey] = set()
+    for file in workspace.files_calling(workspace.function(key)):
+        workspace.settle()
+        function = workspace.function(key)
+        for call in workspace.calls_in(file, function):
+            caller = file.function_at(call)
+            if caller is None or caller.key in found:
+                continue
+            if not function.receiver_type or _may_be_method(workspace, file, call, function):
+                found.add(caller.key)
+    return frozenset(found)
 
 
 def _may_be_method(workspace: Workspace, file: GoFile, call: Node, function: GoFunction) -> bool:

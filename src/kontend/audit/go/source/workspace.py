@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 
 from kontend.audit.go.source import syntax
-from kontend.audit.go.source.package import GoFile, GoFunction, GoPackage, GoStruct, GoType, Memory
+from kontend.audit.go.source.package import FunctionKey, GoFile, GoFunction, GoPackage, GoStruct, GoType, Memory
 from kontend.audit.go.source.syntax import Node, text
 
 _MANY = 6_000_000
@@ -21,6 +22,23 @@ _MANY = 6_000_000
 _CALLED = re.compile(rb"\b([A-Z]\w*)\s?[\[(]")
 _REQUIRED = re.compile(r"^\s*(?:require\s+)?(\S+)\s+v(\d+\.\d+)\.", re.MULTILINE)
 _MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
+
+
+@dataclass(eq=False)
+class _Calls:
+    """Calls that are found as they are asked for: most questions end with the first callers."""
+
+    _coming: Iterator[tuple[GoFile, Node]]
+    _found: list[tuple[GoFile, Node]] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[tuple[GoFile, Node]]:
+        for index in count():
+            if index == len(self._found):
+                following = next(self._coming, None)
+                if following is None:
+                    return
+                self._found.append(following)
+            yield self._found[index]
 
 
 @dataclass(eq=False)
@@ -37,7 +55,7 @@ class Workspace:
     _modules: dict[str, tuple[str, str] | None] = field(default_factory=dict)
     _requirements: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
     _directories: dict[str, str | None] = field(default_factory=dict)
-    _callers: dict[tuple[str, str], list[tuple[GoFile, Node]]] = field(default_factory=dict)
+    _callers: dict[tuple[str, str], _Calls] = field(default_factory=dict)
 
     def settle(self) -> None:
         """Drop all trees once they are many. Nobody may hold a node, a function or a package across a call of this.
@@ -129,34 +147,59 @@ class Workspace:
         directory = self.directory_of(go_type.package, near)
         return self.package(directory).types.get(go_type.name) if directory is not None else None
 
-    def callers(self, function: GoFunction) -> list[tuple[GoFile, Node]]:
-        """Return the calls that may reach a function: by name and number of arguments, in its package or, if
-        exported, anywhere."""
+    def function(self, key: FunctionKey) -> GoFunction:
+        """Return a declared function by its key, which outlives the trees."""
+        path, start = key
+        return next(each for each in self.files[path].functions if each.node.start_byte == start)
+
+    def callers(self, function: GoFunction) -> Iterator[tuple[GoFile, Node]]:
+        """Yield the calls that may reach a function: by name and number of arguments, in its package or, if exported,
+        anywhere. Files are parsed as the calls are asked for."""
         key = (function.file.directory, f"{function.receiver_type}.{function.name}")
         if key not in self._callers:
-            self._callers[key] = list(self._find_callers(function))
-        return self._callers[key]
+            found = ((file, call) for file in self.files_calling(function) for call in self.calls_in(file, function))
+            self._callers[key] = _Calls(found)
+        return iter(self._callers[key])
 
-    def _find_callers(self, function: GoFunction) -> Iterator[tuple[GoFile, Node]]:
+    def files_calling(self, function: GoFunction) -> list[GoFile]:
+        """Return the files that may call a function, as far as their texts tell."""
+        own = function.file.directory
+        if not function.exported:
+            return self.by_directory.get(own, [])
+        imported = f'{Path(own).name}"'.encode()
+        elsewhere = not function.receiver_type and self._named_by_directory(function)
+
+        def may_call(file: GoFile) -> bool:
+            if file.directory == own:
+                return True
+            return self._related(file.directory, own) and (not elsewhere or imported in file.source)
+
+        return [file for file in self._calling.get(function.name.encode(), ()) if may_call(file)]
+
+    def calls_in(self, file: GoFile, function: GoFunction) -> Iterator[Node]:
+        """Yield the calls in one file that may reach a function."""
         variadic = any(
             kind.parent is not None and kind.parent.type.startswith("variadic") for _, kind in function.parameters
         )
-        own_package = self.by_directory.get(function.file.directory, [])
-        files = self._calling.get(function.name.encode(), ()) if function.exported else own_package
-        imported = f'{Path(function.file.directory).name}"'.encode()
-        elsewhere = not function.receiver_type and self._named_by_directory(function)
-        for file in files:
-            if elsewhere and file.directory != function.file.directory and imported not in file.source:
-                continue  # it does not import the package
-            for call in file.calls_of(function.name):
-                if file is function.file and syntax.inside(call, function.node):
-                    continue
-                count = len(syntax.arguments(call))
-                if count != len(function.parameters) and not (variadic and count >= len(function.parameters) - 1):
-                    continue
-                if not function.receiver_type and not self._same_package(file, syntax.callee(call)[0], function):
-                    continue
-                yield file, call
+        for call in file.calls_of(function.name):
+            if file is function.file and syntax.inside(call, function.node):
+                continue
+            given = len(syntax.arguments(call))
+            if given != len(function.parameters) and not (variadic and given >= len(function.parameters) - 1):
+                continue
+            if not function.receiver_type and not self._same_package(file, syntax.callee(call)[0], function):
+                continue
+            yield call
+
+    def _related(self, directory: str, other: str) -> bool:
+        """Decide whether code of two directories can call each other: in one module, or one requires the other's.
+
+        Either may require the other, because a module also calls the methods of those that implement its interfaces.
+        """
+        one, two = self._module(directory), self._module(other)
+        if one is None or two is None or one == two:
+            return True
+        return self.required(two[1], directory) is not None or self.required(one[1], other) is not None
 
     def _named_by_directory(self, function: GoFunction) -> bool:
         """Report if the import path of a function's package ends with its directory, as all but a module's root do."""
