@@ -83,3 +83,15 @@ def test_a_method_is_called_only_from_modules_that_know_of_each_other(
     files = {"a/go.mod": mine, "a/work/work.go": _CALLEE, "b/go.mod": other, "b/b.go": interface}
     workspace = _workspace(tmp_path, files)
     assert bool(list(callers(workspace, _run(workspace, tmp_path)))) is found
+
+
+def test_a_type_is_the_same_in_its_own_package_and_where_it_is_imported(tmp_path: Path) -> None:
+    callee = "package work\n\ntype Task struct{}\n\ntype Worker struct{}\n\nfunc (w *Worker) Run(t *Task) {}\n"
+    interface = (
+        'package use\n\nimport "example.com/a/work"\n\ntype Runner interface{ Run(t *work.Task) }\n\n'
+        "func All(r Runner) { r.Run(nil) }\n"
+    )
+    files = {"a/go.mod": "module example.com/a\n", "a/work/work.go": callee, "a/use/use.go": interface}
+    workspace = _workspace(tmp_path, files)
+    (call,) = callers(workspace, _run(workspace, tmp_path))
+    assert call[0].path.endswith("use.go")

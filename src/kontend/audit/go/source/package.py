@@ -41,6 +41,10 @@ class GoType:
         return GoType(self.package, self.name)
 
 
+_PREDECLARED = re.compile(
+    r"any|bool|byte|comparable|complex(64|128)|error|float(32|64)|u?int(8|16|32|64)?|uintptr|rune|string"
+)
+"""The types that Go's specification declares in every package; a package that declares one again is not understood."""
 FunctionKey = tuple[str, int]
 """The path of a function's file and the byte it starts at."""
 
@@ -243,7 +247,7 @@ class GoFile:
             name = text(node)
             if generics and name in generics:
                 return self.type_of_node(generics[name])
-            return GoType(f"dir:{self.directory}", name)
+            return GoType("" if _PREDECLARED.fullmatch(name) else f"dir:{self.directory}", name)
         return None
 
 

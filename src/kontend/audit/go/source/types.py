@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.api_types import api_field, is_api_type, lister_answer
@@ -110,14 +111,14 @@ def implements(workspace: Workspace, interface: GoStruct, function: GoFunction) 
     was taken for the cache's own. A type that embeds another one may have any method, so only this one is compared.
     """
     declared = workspace.package(function.file.directory)
-    if not _same_signature(interface, function.name, function):
+    if not _same_signature(workspace, interface, function.name, function):
         return False
     owner = declared.types.get(function.receiver_type)
     if owner is not None and owner.embedded:
         return True
     return all(
         any(
-            method.receiver_type == function.receiver_type and _same_signature(interface, name, method)
+            method.receiver_type == function.receiver_type and _same_signature(workspace, interface, name, method)
             for method in declared.functions.get(name, ())
         )
         for name in interface.methods
@@ -144,17 +145,25 @@ def only_implementation(workspace: Workspace, file: GoFile, call: Node, function
     return not others
 
 
-def _same_signature(interface: GoStruct, name: str, method: GoFunction) -> bool:
+def _same_signature(workspace: Workspace, interface: GoStruct, name: str, method: GoFunction) -> bool:
     wanted = [*interface.methods[name], *interface.results.get(name, ())]
     given = [*(kind for _, kind in method.parameters), *method.results]
     if len(interface.methods[name]) != len(method.parameters) or len(wanted) != len(given):
         return False
     for one, other in zip(wanted, given, strict=True):
         left, right = interface.file.type_of_node(one), method.file.type_of_node(other)
-        known = left is not None and right is not None
-        if known and left != right and not (left is not None and left.name in interface.generics):
+        if left is None or right is None or left.name in interface.generics:
+            continue
+        if replace(left, package="") != replace(right, package=""):
+            return False
+        if _home(workspace, left, interface.file) != _home(workspace, right, method.file):
             return False
     return True
+
+
+def _home(workspace: Workspace, kind: GoType, file: GoFile) -> str:
+    """Return the package of a type by its directory, as its own package names it without an import path."""
+    return workspace.directory_of(kind.package, file.directory) or kind.package
 
 
 def type_of(workspace: Workspace, file: GoFile, node: Node | None, depth: int = 0) -> GoType | None:
