@@ -181,6 +181,8 @@ class Reductions:
     factored: bool = True
     #: In sets of states a request is wanted or not, whatever it is that wants it (needs ``factored``).
     wanted: bool = True
+    #: In sets of states the controllers of one process are followed apart (needs ``factored``).
+    separated: bool = True
     #: Sets of states that differ only in generations are one, if all code does the same with other ones (needs
     #: ``factored``).
     generations: bool = True

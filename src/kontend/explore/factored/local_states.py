@@ -45,6 +45,10 @@ class Effort:
         """Count some."""
         self._left -= count
 
+    def begin(self, runs: int) -> None:
+        """Count reconcile runs from here on: those so far were made by others."""
+        self._runs = runs
+
     def spend_on_runs(self, runs: int) -> None:
         """Count the reconcile runs so far."""
         if runs > self._runs:
@@ -64,7 +68,7 @@ class Effort:
 class LocalStates:
     """The local states of one process within a set of states. They grow while sets are searched."""
 
-    __slots__ = ("certain", "idle", "numbers", "restless", "successors", "worlds")
+    __slots__ = ("certain", "delivered", "idle", "numbers", "restless", "successors", "worlds")
 
     def __init__(self) -> None:
         self.numbers: dict[bytes, int] = {}
@@ -77,6 +81,8 @@ class LocalStates:
         #: The sets that a member leads to: in any case, and by a timer once all others are idle.
         self.certain: dict[int, set[int]] = {}
         self.idle: dict[int, set[int]] = {}
+        #: The members that others become once all events are delivered, where views are shared with other instances.
+        self.delivered: dict[int, int] = {}
 
     def add(self, key: bytes, world: World) -> int:
         """The number of a member, which may be new."""
@@ -113,6 +119,8 @@ class LocalStep(NamedTuple):
     is_certain: bool = True
     #: It is a timer that fires.
     is_timer: bool = False
+    #: It is a crash: how many changes old the lists are with which the process restarts.
+    crash: int | None = None
 
 
 def steps_of(model: Model, macro_steps: MacroSteps, world: World, number: int) -> Iterator[LocalStep]:
@@ -127,7 +135,9 @@ def steps_of(model: Model, macro_steps: MacroSteps, world: World, number: int) -
         if len(macro.steps) == 1 and first.action == "timer" and isinstance(first.subject, Key):
             yield from _firing(model, world, first.instance, first.subject)
         else:
-            yield LocalStep(macro.world, macro.writes, macro.failure, macro.steps[-1].instance, macro.is_optional)
+            last = macro.steps[-1]
+            crash = last.at if last.action == "crash" else None
+            yield LocalStep(macro.world, macro.writes, macro.failure, last.instance, macro.is_optional, crash=crash)
 
 
 def _firing(model: Model, world: World, index: int, request: Key) -> Iterator[LocalStep]:

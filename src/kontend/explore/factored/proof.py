@@ -11,6 +11,7 @@ and never that something is.
 
 - Sets of processes with copies also differ in the last authors of each object: :mod:`kontend.explore.factored.authors`.
 - Local states that differ only in what wants a request are one: :mod:`kontend.explore.factored.wanted`.
+- Controllers of one process are followed apart: :mod:`kontend.explore.factored.separation`.
 - Sets that repeat others but for generations are put aside: :mod:`kontend.explore.factored.repeated`.
 - Writes, clusters and final states are judged as there, but for one thing: whoever asks compares the final states with
   those of unperturbed runs.
@@ -21,12 +22,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from kontend.cluster.state import Change, State
 from kontend.explore.factored.authors import NOBODY, Authors, copied, written
 from kontend.explore.factored.local_states import Effort, LocalStates, LocalStep, Unprovable, is_local, steps_of
 from kontend.explore.factored.repeated import RepeatedSets
+from kontend.explore.factored.separation import Inseparable, Separation, all_delivered
 from kontend.explore.factored.settling import Ways, show_settling
 from kontend.explore.factored.wanted import ReadNow, Wanted
 from kontend.explore.model.model import Model
@@ -56,16 +59,25 @@ class Proof:
 class _Passage:
     """Equal steps of one instance, or of a user (-1), from one set to another."""
 
-    __slots__ = ("after", "before", "changes", "index", "pushed", "states", "target")
+    __slots__ = ("after", "before", "changes", "crash", "index", "pushed", "states", "target")
 
     def __init__(
-        self, index: int, before: State, after: World, changes: Sequence[Change], target: int, instances: int
+        self,
+        index: int,
+        before: State,
+        after: World,
+        changes: Sequence[Change],
+        target: int,
+        instances: int,
+        crash: int | None,
     ) -> None:
         self.index = index
         self.before = before
         self.after = after
         self.changes = changes
         self.target = target
+        #: The age of the lists with which a process restarts, for a crash.
+        self.crash = crash
         #: For each instance, how many of its members have been taken to the target.
         self.pushed = [0] * instances
         #: The clusters of members, with their own histories, after the step; None where the target is another one.
@@ -97,10 +109,20 @@ class Prover:
 
     def __init__(self, model: Model, leaks: Leaks, effort: Effort, *, most_objects: int) -> None:
         """Give up where there are more than ``most_objects`` objects."""
-        self._model = model = model.with_uuids_by_instance()
+        self._whole = model.with_uuids_by_instance()
         self._leaks = leaks
         self._effort = effort
         self._most_objects = most_objects
+        self._separation: Separation | None = None
+        if model.scenario.reductions.separated and model.layout.has_shared_views:
+            with suppress(Inseparable):
+                self._separation = Separation(self._whole)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Have no sets."""
+        self._model = model = self._whole if self._separation is None else self._separation.model
+        self._together = model.layout.together
         self._judge = Judge(model)
         self._mechanics = model.mechanics
         self._macro_steps = MacroSteps(model, shares=False)  # no local state is met twice with one cluster
@@ -108,13 +130,10 @@ class Prover:
             self._judge.positions[prop.name] for prop in model.scenario.properties if prop.mode == "eventually"
         ]
         self._copied = copied(model)
-        self._begin()
-
-    def _begin(self) -> None:
-        """Have no sets."""
         self._wanted = Wanted(self._model, self._macro_steps)
         self._repeated = RepeatedSets(self._model)
-        self._sets: list[_Set] = []
+        #: The sets so far.
+        self.sets: list[_Set] = []
         self._numbers: dict[tuple[object, ...], int] = {}
         self._waiting: deque[int] = deque()
         self._proof = Proof()
@@ -124,7 +143,18 @@ class Prover:
 
         The caller must compare the final states with those of unperturbed runs.
         """
-        if not self._sets:
+        self._effort.begin(self._runs())
+        while True:
+            try:
+                return self._searched()
+            except Unprovable:
+                if self._separation is None:
+                    raise
+                self._separation = None  # views that are shared may show it
+                self._begin()
+
+    def _searched(self) -> Proof | None:
+        if not self.sets:
             self._start()
         while self._waiting or self._go_on_with_uncovered():
             number = self._waiting[0]
@@ -136,17 +166,17 @@ class Prover:
                 self._start()
                 continue
             self._waiting.popleft()
-            state_set = self._sets[number]
+            state_set = self.sets[number]
             state_set.is_waiting = False
             if any(len(members.successors) < len(members.worlds) for members in state_set.instances):
                 self._wait(number)  # a passage leads to the set itself
         self._judge_settling()
-        self._proof.sets = len(self._sets) - len(self._repeated.covers)
+        self._proof.sets = len(self.sets) - len(self._repeated.covers)
         return self._proof
 
     def _go_on_with_uncovered(self) -> bool:
         """Follow the sets that repeat others and are not covered by them; reports whether there are any."""
-        uncovered = self._repeated.uncovered(lambda number: self._sets[number].instances)
+        uncovered = self._repeated.uncovered(lambda number: self.sets[number].instances)
         for number in uncovered:
             self._act(number)
             self._wait(number)
@@ -170,15 +200,15 @@ class Prover:
         if number is None:
             if world.size > self._most_objects:
                 raise Unprovable
-            number = self._numbers[key] = len(self._sets)
-            self._sets.append(_Set(world, reserve, authors, len(world.processes)))
+            number = self._numbers[key] = len(self.sets)
+            self.sets.append(_Set(world, reserve, authors, len(world.processes)))
             if not self._repeated.add(origin, world, authors):
                 self._act(number)
         return number
 
     def _act(self, number: int) -> None:
         """Take the actions of users in a new set."""
-        model, users, state_set = self._model, self._mechanics.users, self._sets[number]
+        model, users, state_set = self._model, self._mechanics.users, self.sets[number]
         world = state_set.world
         for step in users.steps(world):
             state_set.must_go_on = True
@@ -191,7 +221,7 @@ class Prover:
 
     def _add(self, number: int, index: int, world: World) -> int:
         """The number of a local state within a set. A new one waits to be expanded."""
-        state_set = self._sets[number]
+        state_set = self.sets[number]
         members = state_set.instances[index]
         world = self._wanted.joined(world, index)
         count = len(members.worlds)
@@ -201,7 +231,7 @@ class Prover:
         return member
 
     def _wait(self, number: int) -> None:
-        state_set = self._sets[number]
+        state_set = self.sets[number]
         if not state_set.is_waiting and number not in self._repeated.covers:
             state_set.is_waiting = True
             self._waiting.append(number)
@@ -211,7 +241,7 @@ class Prover:
 
         False where the effort does not suffice: what is left is done the next time.
         """
-        state_set = self._sets[number]
+        state_set = self.sets[number]
         for index, members in enumerate(state_set.instances):
             while len(members.successors) < len(members.worlds):
                 if not self._effort.is_left:
@@ -228,7 +258,7 @@ class Prover:
         return True
 
     def _expand_member(self, number: int, index: int, member: int) -> None:
-        model, members = self._model, self._sets[number].instances[index]
+        model, members = self._model, self.sets[number].instances[index]
         world = members.worlds[member]
         reached: list[int] = []
         for step in steps_of(model, self._macro_steps, world, index):
@@ -249,16 +279,26 @@ class Prover:
             self._judge_writes(step.writes, step.instance)
             for each in afters:
                 self._leave(number, index, member, step._replace(world=each))
+        if len(self._together[index]) > 1:
+            delivered = all_delivered(model, world, index)
+            if delivered is not world:
+                self._effort.spend()
+                members.delivered[member] = self._add(number, index, delivered)
         self._wanted.check()
+        if self._separation is not None:
+            self._separation.check()
         members.successors.append(tuple(reached))
-        self._effort.spend_on_runs(sum(len(program.ids) for program in model.programs))
+        self._effort.spend_on_runs(self._runs())
+
+    def _runs(self) -> int:
+        return sum(len(program.ids) for program in self._model.programs)
 
     # Steps that others notice
 
     def _leave(self, number: int, index: int, member: int, step: LocalStep) -> None:
         """Follow a step of an instance to another set."""
-        members = self._sets[number].instances[index]
-        target = self._passage(number, index, members.worlds[member], step.world)
+        members = self.sets[number].instances[index]
+        target = self._passage(number, index, members.worlds[member], step.world, step.crash)
         self._add(target, index, step.world)
         if step.is_optional:
             return
@@ -267,14 +307,16 @@ class Prover:
         elif step.is_timer:
             members.idle.setdefault(member, set()).add(target)
 
-    def _passage(self, number: int, index: int, before: World, after: World) -> int:
+    def _passage(self, number: int, index: int, before: World, after: World, crash: int | None = None) -> int:
         """Note a step that leads to another set; returns the number of that."""
-        state_set = self._sets[number]
+        state_set = self.sets[number]
         changes = after.state.changes_since(before.state.resource_version) if after.state is not before.state else []
-        target = self._number(after, written(state_set.authors, changes, index, self._copied), number)
-        key = (index, target, self._digests(changes))
+        author = min(self._together[index]) if index >= 0 else index
+        target = self._number(after, written(state_set.authors, changes, author, self._copied), number)
+        key = (index, target, self._digests(changes), crash)
         if key not in state_set.passages:
-            state_set.passages[key] = _Passage(index, before.state, after, changes, target, len(state_set.instances))
+            instances = len(state_set.instances)
+            state_set.passages[key] = _Passage(index, before.state, after, changes, target, instances, crash)
             self._wait(number)
         return target
 
@@ -292,6 +334,10 @@ class Prover:
             passage.states[id(world.state)] = self._replayed(passage, world)
         state = passage.states[id(world.state)]
         if state is None:
+            return
+        if passage.crash is not None and index in self._together[passage.index]:
+            restarted, _ = self._mechanics.faults.crashed(world, index, passage.crash)
+            self._add(passage.target, index, restarted)
             return
         if state is world.state:
             self._add(passage.target, index, world.within(passage.after, state))
@@ -312,7 +358,7 @@ class Prover:
         if after.registry is not before.registry:
             state = state.replace(registry=after.registry)
         reserve = self._mechanics.faults.reserve(world.within(passage.after, state))
-        return state if reserve == self._sets[passage.target].reserve else None
+        return state if reserve == self.sets[passage.target].reserve else None
 
     # Judging
 
@@ -324,7 +370,7 @@ class Prover:
     def _judge_settling(self) -> None:
         ways: dict[int, list[Ways]] = {}
         covers = self._repeated.covers
-        for number, state_set in enumerate(self._sets):
+        for number, state_set in enumerate(self.sets):
             if number in covers:
                 continue
             quiet = [members.quiet() for members in state_set.instances]

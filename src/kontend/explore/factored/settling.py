@@ -33,7 +33,9 @@ class Ways:
                         if not reached[successor] <= reached[at]:
                             reached[at] |= reached[successor]
                             changed = True
-        ways = zip(rests, map(frozenset, certain), map(frozenset, idle), strict=True)
+        # Instances that share views must be able to settle with the same deliveries: with all of them, at first.
+        first = [members.delivered.get(at, at) for at in range(len(rests))]
+        ways = [(rests[at], frozenset(certain[at]), frozenset(idle[at])) for at in first]
         has_timers = any(instance.timers for world in members.worlds for instance in world.processes[number].instances)
         return cls(tuple(dict.fromkeys(ways)), has_timers)
 

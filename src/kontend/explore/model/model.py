@@ -11,6 +11,7 @@ look into them, because they must know what one process can do by itself.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -44,14 +45,18 @@ class Model:
         *,
         like: Model | None = None,
         variant: Variant | None = None,
+        layout: Layout | None = None,
     ) -> None:
-        """Make a model; ``like`` is another one of the same controllers, whose programs and outcomes it shares."""
+        """Make a model; ``like`` is another one of the same controllers, whose programs and outcomes it shares.
+
+        ``layout`` is another one than that of the other model.
+        """
         scenario = scenario.within_guards()
         if like is None:
             cluster = checked_cluster(scenario)
             self.layout = Layout(scenario, cluster, knowledge or first_knowledge(scenario, cluster))
         else:
-            self.layout = like.layout
+            self.layout = layout or like.layout
         self.scenario = scenario
         self.knowledge = self.layout.knowledge
         #: The fields in which final states may differ.
@@ -70,7 +75,19 @@ class Model:
 
     def with_uuids_by_instance(self) -> Model:
         """The same model for instances that are followed one by one: each generates uuids of its own."""
-        return Model(self.scenario, like=self, variant=replace(self._variant, by_instance=True))
+        model = Model(self.scenario, like=self, variant=replace(self._variant, by_instance=True))
+        model.ignored = self.ignored
+        return model
+
+    def separated(self, read: Mapping[int, frozenset[str]]) -> Model:
+        """The same model for controllers with views of their own: see :meth:`Layout.separated`."""
+        layout, variant = self.layout.separated(read), self._variant
+        if variant.part is not None:
+            start = layout.apart(variant.part.start, self.layout)
+            variant = replace(variant, part=replace(variant.part, start=start))
+        model = Model(self.scenario, like=self, variant=variant, layout=layout)
+        model.ignored = self.ignored
+        return model
 
     @property
     def part(self) -> Part | None:

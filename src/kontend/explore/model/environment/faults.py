@@ -58,11 +58,14 @@ class Faults:
         self._atomic = layout.scenario.bounds.atomic
         #: The failures that are tried beside that with 500.
         self._codes = () if Assumption.SAME_FAILURES in layout.assumptions else ("throttle", "unavailable")
-        self._resources = [frozenset(process.resources) for process in layout.processes]
+        together = [[index for at in ats for index in layout.processes[at].indexes] for ats in layout.together]
+        self._resources = [
+            frozenset(layout.resources[index][at] for index in indexes for at in layout.declared[index])
+            for indexes in together
+        ]
         #: For each process, the resources that its controllers reconcile.
         self._reconciled = [
-            {layout.resources[index][layout.declared[index][0]] for index in process.indexes}
-            for process in layout.processes
+            {layout.resources[index][layout.declared[index][0]] for index in indexes} for indexes in together
         ]
         #: One process of those that are alike.
         self._watching = sorted({id(process.kinds): at for at, process in enumerate(layout.processes)}.values())

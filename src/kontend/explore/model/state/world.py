@@ -115,6 +115,22 @@ class World:
             self.counts,
         )
 
+    def with_layout(self, processes: tuple[Process, ...], places: Places) -> World:
+        """This state with instances in other processes."""
+        return World(
+            self.state,
+            processes,
+            places,
+            self.acted,
+            self.objects,
+            self.masked,
+            self.issued,
+            self.issued_sum,
+            self.budget,
+            self.late,
+            self.counts,
+        )
+
     def within(self, other: World, state: State) -> World:
         """The processes of this state in a cluster that ``other`` describes up to its history, which is ``state``."""
         return World(
