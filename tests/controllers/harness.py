@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from definitions import definition
@@ -9,6 +10,7 @@ from kontend import Cluster
 from kontend.controllers import controllers, pod_controllers
 from kontend.controllers.process import ControllerProcess
 from kontend.kube.json_types import Json
+from kontend.runtime.controller import Controller
 
 PODS = "Pod/v1"
 DEPLOYMENTS = "Deployment.apps/v1"
@@ -23,9 +25,16 @@ WIDGETS: Json = definition(subresources={})
 class Harness:
     """A cluster and its controllers; with ``nodes`` pods are scheduled and run."""
 
-    def __init__(self, *, nodes: int = 0, jobs_end: bool = False, crds: list[Json] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        nodes: int = 0,
+        jobs_end: bool = False,
+        crds: list[Json] | None = None,
+        also: Sequence[Controller] = (),
+    ) -> None:
         self.cluster = Cluster(crds=crds or [])
-        chosen = controllers() + (pod_controllers(jobs_end=jobs_end) if nodes else [])
+        chosen = [*controllers(), *(pod_controllers(jobs_end=jobs_end) if nodes else []), *also]
         self.process = ControllerProcess(self.cluster, chosen, clock=None)
         for number in range(nodes):
             self.cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{number}"}})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from controllers.harness import PODS, Harness, template
+from kontend.controllers.storage.provisioning import VolumeProvisioner, VolumeReclaim, default_class
 
 CLAIMS, VOLUMES = "PersistentVolumeClaim/v1", "PersistentVolume/v1"
 
@@ -118,3 +119,37 @@ def test_a_claim_stays_while_a_pod_uses_it() -> None:
     assert harness.names(CLAIMS) == ["c"]
     harness.delete(PODS, "p")
     assert harness.names(CLAIMS) == []
+
+
+def _driven() -> Harness:
+    """A cluster with a storage driver and a class of it."""
+    harness = Harness(also=[VolumeProvisioner(), VolumeReclaim()])
+    harness.create(default_class())
+    return harness
+
+
+def test_a_driver_makes_a_volume_for_a_claim_of_the_default_class() -> None:
+    harness = _driven()
+    made = harness.create(_claim(size="4Gi"))
+    claim = harness.cluster.get(CLAIMS, "c")
+    assert claim["spec"]["volumeName"] == f"pvc-{made['metadata']['uid']}"
+    assert claim["status"]["capacity"] == {"storage": "4Gi"}
+    assert list(_phases(harness, VOLUMES).values()) == ["Bound"]
+
+
+def test_a_claim_of_a_driver_may_grow_and_its_volume_grows_with_it() -> None:
+    harness = _driven()
+    harness.create(_claim(size="4Gi"))
+    harness.cluster.patch(CLAIMS, "c", {"spec": {"resources": {"requests": {"storage": "8Gi"}}}})
+    harness.settle()
+    claim = harness.cluster.get(CLAIMS, "c")
+    (volume,) = harness.cluster.list(VOLUMES)
+    assert (claim["status"]["capacity"], volume["spec"]["capacity"]) == ({"storage": "8Gi"}, {"storage": "8Gi"})
+
+
+def test_a_volume_goes_with_its_claim_if_its_class_says_so() -> None:
+    harness = _driven()
+    harness.create(_claim())
+    harness.cluster.delete(CLAIMS, "c")
+    harness.settle()
+    assert harness.cluster.list(VOLUMES) == []

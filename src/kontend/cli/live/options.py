@@ -78,7 +78,11 @@ def parser() -> Parser:
         action="store_true",
         help="run what kube-controller-manager runs: Deployments, Jobs ... (without: only garbage collection)",
     )
-    add("--pods", action="store_true", help="schedule pods and let them run; those of Jobs end with 0")
+    add(
+        "--pods",
+        action="store_true",
+        help="schedule pods and let them run; those of Jobs end with 0; claims get volumes (with --controllers)",
+    )
     add = made.add_argument_group("plans").add_argument
     add("--list-plans", action="store_true", help="run the baseline, print the plans and stop")
     add("--only", default="", metavar="TEXT", help="carry out only plans whose name contains this text")
@@ -287,7 +291,15 @@ def _inside(options: Namespace) -> Callable[[Server], InsideCluster]:
     from kontend.cli.serving.controllers import Inside
 
     def start(server: Server) -> InsideCluster:
-        return Inside(server, built_in=options.controllers, pods=options.pods, jobs_end=True, owners=True).start()
+        inside = Inside(
+            server,
+            built_in=options.controllers,
+            pods=options.pods,
+            jobs_end=True,
+            owners=True,
+            storage=options.pods,
+        )
+        return inside.start()
 
     return start
 

@@ -19,6 +19,8 @@ from kontend.controllers.garbage_collector import GarbageCollector
 from kontend.controllers.nodes.node_fit import NODES
 from kontend.controllers.nodes.node_lifecycle import NodeLifecycle
 from kontend.controllers.process import ControllerProcess
+from kontend.controllers.storage.provisioning import VolumeProvisioner, VolumeReclaim, default_class
+from kontend.controllers.storage.volume_binding import CLASSES
 from kontend.serve.server import Server
 
 if TYPE_CHECKING:
@@ -49,11 +51,13 @@ class Inside:
         nodes: int = 1,
         jobs_end: bool = False,
         owners: bool = False,
+        storage: bool = False,
         authority: str = "",
         signing: CertificateAuthority | None = None,
     ) -> None:
         """``nodes`` are declared where pods run and there are none. With ``jobs_end``, pods of Jobs end by themselves.
 
+        With ``storage`` there is a driver that makes volumes for claims, and a default class if there are no classes.
         ``owners`` runs the garbage collector, which ``built_in`` contains.
         ``authority`` is that of the server's certificate, PEM; ``signing`` signs certificate signing requests.
         """
@@ -65,6 +69,7 @@ class Inside:
         self._nodes = nodes
         self._jobs_end = jobs_end
         self._owners = owners and not built_in
+        self._storage = storage and built_in
         self._process: ControllerProcess | None = None
         self._events: EventRecorder | None = None
         self._seen = 0
@@ -76,6 +81,8 @@ class Inside:
         if self._pods and not self._server.cluster.list(NODES):
             for number in range(1, self._nodes + 1):
                 self._server.cluster.create(_node(number))
+        if self._storage and not self._server.cluster.list(CLASSES):
+            self._server.cluster.create(default_class())
         self._server.when_changed = self._wake
         self._wake()
         return self
@@ -124,6 +131,7 @@ class Inside:
             if self._built_in:
                 every += [*controllers(), ServiceAccounts(), Quotas()]
                 every += [] if self._pods else [NodeLifecycle()]
+                every += [VolumeProvisioner(), VolumeReclaim()] if self._storage else []
                 every += [RootCertificates(self._authority)] if self._authority else []
                 every += [] if self._signing is None else [_certificate_signer(self._signing)]
             self._process = ControllerProcess(cluster, every)

@@ -18,6 +18,7 @@ import orjson
 from kontend.cluster.state import Version
 from kontend.controllers import controllers, pod_controllers
 from kontend.controllers.built_in import BuiltIn
+from kontend.controllers.storage.provisioning import VolumeProvisioner
 
 
 @cache
@@ -25,15 +26,21 @@ def cluster_managers() -> frozenset[str]:
     """Return the field managers of the cluster's own controllers.
 
     >>> sorted(cluster_managers())
-    ['kube-controller-manager', 'kube-scheduler', 'kubelet']
+    ['csi-provisioner', 'kube-controller-manager', 'kube-scheduler', 'kubelet']
     """
-    every = [*controllers(), *pod_controllers()]
+    every = [*controllers(), *pod_controllers(), VolumeProvisioner()]
     return frozenset(controller.manager for controller in every if isinstance(controller, BuiltIn))
 
 
-def is_derived(version: Version, metadata: Mapping[str, Any], uids: Collection[str]) -> bool:
-    """Return whether an object follows from the one that controls it; ``uids`` are those of the objects that exist."""
-    owner = next((each for each in metadata.get("ownerReferences") or () if each.get("controller")), None)
+def is_derived(version: Version, obj: Mapping[str, Any], uids: Collection[str]) -> bool:
+    """Return whether an object follows from the one that controls it; ``uids`` are those of the objects that exist.
+
+    A volume follows from its claim.
+    """
+    references = obj["metadata"].get("ownerReferences") or ()
+    owner = next((each for each in references if each.get("controller")), None)
+    if owner is None and obj.get("kind") == "PersistentVolume":
+        owner = obj["spec"].get("claimRef")
     if owner is None or owner.get("uid") not in uids or not version.managed:
         return False
     return all(entry.manager in cluster_managers() for entry in version.managed)

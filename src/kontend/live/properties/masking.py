@@ -127,7 +127,7 @@ def comparable(initial: State, state: State, mask: Mask = NO_MASK) -> Objects:
             else:
                 obj = version.content()
                 objects.append((resource, key, obj))
-                if is_derived(version, obj["metadata"], uids):
+                if is_derived(version, obj, uids):
                     derived.add((resource, key))
                 _drop_notes(obj["metadata"], notes_of(version))
     names = _names_of(objects, mask)
