@@ -19,6 +19,9 @@ from kontend.live.runs.outcome import Run
 _RECENT: Final = 4
 _EARLIER: Final = 8
 
+#: The likeness of a list that differs in nothing that matters.
+_SAME: Final = 3
+
 #: The objects in a list, as far as they make a controller do something else.
 _View = frozenset[tuple[str, str, str, int, bool]]
 
@@ -40,16 +43,25 @@ def rewinds(run: Run, acted_on: Sequence[str], watches: Collection[str]) -> list
     last = len(acted_on)
     found = sorted(
         _older(run, resources, last),
-        key=lambda each: (each.view == each.current, each.resource not in acted_on, each.number != last),
+        key=lambda each: (_likeness(each), each.resource not in acted_on, each.number != last),
     )
     shown: set[tuple[str, _View, _View]] = set()
     first: list[Plan] = []
     rest: list[Plan] = []
     for each in found:
         lists = each.resource, each.view, each.current
-        (rest if lists in shown or each.view == each.current else first).append(each.plan)
+        (rest if lists in shown or _likeness(each) == _SAME else first).append(each.plan)
         shown.add(lists)
     return [*first, *rest]
+
+
+def _likeness(older: _Older) -> int:
+    """Return how little a list differs: an object that was being deleted matters most, then one that is another."""
+    if any(deleting for *_, deleting in older.view - older.current):
+        return 0
+    if {each[:3] for each in older.view} != {each[:3] for each in older.current}:
+        return 1
+    return _SAME if older.view == older.current else 2
 
 
 def _older(run: Run, resources: Collection[str], last: int) -> Iterator[_Older]:
