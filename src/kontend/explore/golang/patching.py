@@ -7,8 +7,8 @@ math/rand get their numbers from there as well.
 
 **Connections.** The function of net that all dialers call jumps to one of our module, which refuses.
 
-**Temporary files.** Their names come from the same numbers, so the second would be that of the first. The functions that
-make them jump to ones of our module, which count.
+**Temporary files.** Their names come from the same numbers, so the second would be that of the first. The functions
+that make them jump to ones of our module, which count.
 
 **Informers.** The function of client-go that makes informers jumps to one of our module, whose informers show views of
 the explorer. So factories, typed and dynamic, and informers that are made by hand need not be told from each other.
