@@ -1,7 +1,8 @@
 """The audit log: requests and responses, one JSON line each, in the format of Kubernetes.
 
-That is ``audit.k8s.io/v1`` at the level RequestResponse, with the stage RequestReceived left out, as clusters usually
-configure it: an event ``ResponseComplete`` for each request, and for a watch ``ResponseStarted`` when it begins.
+That is ``audit.k8s.io/v1`` at the level RequestResponse, unless a policy says otherwise, with the stage RequestReceived
+left out, as clusters usually configure it: an event ``ResponseComplete`` for each request, and for a watch
+``ResponseStarted`` when it begins.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, Final
 from kontend.cluster.request import ApiRequest, split_path
 from kontend.cluster.wire.response import ApiResponse
 from kontend.kube.encoding.json_text import MalformedJSON, MalformedYAML, parse_json, parse_yaml
+from kontend.serve.audit_policy import AuditPolicy, Level, Treatment
 from kontend.serve.http.media import JSON_TYPE, encode
 from kontend.serve.requests.exchange import Exchange
 
@@ -32,8 +34,9 @@ class AuditLog:
     first failure is reported on standard error.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, policy: AuditPolicy | None = None) -> None:
         self._path = path
+        self._policy = policy
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if stat.S_ISREG(os.fstat(self._file).st_mode):
             os.fchmod(self._file, 0o600)
@@ -56,12 +59,27 @@ class AuditLog:
         if self._file < 0:
             return
         try:
-            self._lines.append(encode(_event(exchange, response, stage), JSON_TYPE))
+            event = self._event(exchange, response, stage)
+            if event is None:
+                return
+            self._lines.append(encode(event, JSON_TYPE))
         except Exception as error:  # an event that cannot be made must not cost the client its answer
             self._drop(1, error)
         if not self._flushing:
             self._flushing = True
             asyncio.get_running_loop().call_soon(self._flush)
+
+    def _event(self, exchange: Exchange, response: ApiResponse, stage: str) -> dict[str, Any] | None:
+        """Return what is logged of a stage of a request; None where the policy leaves it out."""
+        request = exchange.request
+        reference = object_reference(request.path)
+        verb = _verb(request, reference)
+        treatment = Treatment()
+        if self._policy is not None:
+            treatment = self._policy.of(exchange.client.user, request.path, verb, reference)
+        if treatment.level is Level.NONE or stage in treatment.omitted_stages:
+            return None
+        return _event(exchange, response, stage, reference, verb, treatment)
 
     def _flush(self) -> None:
         self._flushing = False
@@ -96,17 +114,23 @@ class AuditLog:
             sys.stderr.write(f"kontend serve: --audit-log {self._path}: {self.dropped} events were dropped\n")
 
 
-def _event(exchange: Exchange, response: ApiResponse, stage: str) -> dict[str, Any]:
+def _event(
+    exchange: Exchange,
+    response: ApiResponse,
+    stage: str,
+    reference: dict[str, str] | None,
+    verb: str,
+    treatment: Treatment,
+) -> dict[str, Any]:
     request, client = exchange.request, exchange.client
-    reference = object_reference(request.path)
     event: dict[str, Any] = {
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
-        "level": "RequestResponse",
+        "level": treatment.level.label,
         "auditID": exchange.audit_id,
         "stage": stage,
         "requestURI": exchange.target,
-        "verb": _verb(request, reference),
+        "verb": verb,
         "user": {"username": client.user.name, "groups": list(client.user.groups)} if client.user.name else {},
         "sourceIPs": [client.address],
         "userAgent": client.user_agent,
@@ -115,14 +139,27 @@ def _event(exchange: Exchange, response: ApiResponse, stage: str) -> dict[str, A
     if reference is not None:
         event["objectRef"] = _completed(reference, sent, response)
     event["responseStatus"] = _status(response)
-    if sent is not None:
-        event["requestObject"] = sent
-    if response.watch is None and isinstance(response.body, dict) and reference is not None:
-        event["responseObject"] = response.body
+    if sent is not None and treatment.level >= Level.REQUEST:
+        event["requestObject"] = _shown(sent, treatment)
+    answered = response.watch is None and isinstance(response.body, dict) and reference is not None
+    if answered and treatment.level >= Level.REQUEST_RESPONSE:
+        event["responseObject"] = _shown(response.body, treatment)
     event["requestReceivedTimestamp"] = _micro_time(exchange.received_at)
     event["stageTimestamp"] = _micro_time(time.time())
     event["annotations"] = dict(_ALLOWED) if response.code != 401 else {}
     return event
+
+
+def _shown(body: Any, treatment: Treatment) -> Any:
+    """Return a body without the managed fields of its object, or of its items, where the policy leaves them out."""
+    if not treatment.omit_managed_fields or not isinstance(body, dict):
+        return body
+    shown = {**body}
+    if isinstance(body.get("metadata"), dict):
+        shown["metadata"] = {name: value for name, value in body["metadata"].items() if name != "managedFields"}
+    if isinstance(body.get("items"), list):
+        shown["items"] = [_shown(item, treatment) for item in body["items"]]
+    return shown
 
 
 def object_reference(path: str) -> dict[str, str] | None:

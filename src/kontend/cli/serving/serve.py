@@ -23,6 +23,7 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kontend.cli.command import ExitCode, Parser, UsageError, usage_errors
 from kontend.cli.serving import certificates as server_certificates
@@ -38,6 +39,9 @@ from kontend.serve.credentials.signing_key import LaterKey, signing_key
 from kontend.serve.server import Server
 from kontend.serve.storage.store import Store, StoreError
 from kontend.serve.webhooks import BadService, parse_services
+
+if TYPE_CHECKING:
+    from kontend.serve.audit_log import AuditLog
 
 _MANAGER = "kontend"
 _MOST_NODES = 1000
@@ -152,7 +156,35 @@ def parser() -> Parser:
         help="where a service is that webhook configurations refer to (repeatable)",
     )
     add("--audit-log", metavar="FILE", type=Path, help="append an audit log in the format of Kubernetes")
+    add(
+        "--audit-policy",
+        metavar="FILE",
+        type=Path,
+        help="log what an audit.k8s.io/v1 Policy says (default: everything, at the level RequestResponse)",
+    )
     return made
+
+
+def _audit_log(options: argparse.Namespace) -> AuditLog | None:
+    """Open the audit log that the options ask for."""
+    log, policy = options.audit_log, options.audit_policy
+    if log is None:
+        if policy is not None:
+            raise UsageError(f"--audit-policy {policy} needs --audit-log FILE, where the events go")
+        return None
+    from kontend.serve.audit_log import AuditLog
+    from kontend.serve.audit_policy import BadPolicy, read_policy
+
+    try:
+        rules = read_policy(policy.read_bytes()) if policy is not None else None
+    except OSError as error:
+        raise UsageError(f"--audit-policy {policy}: {error.strerror}") from None
+    except BadPolicy as error:
+        raise UsageError(f"--audit-policy {policy}: {error}") from None
+    try:
+        return AuditLog(log, rules)
+    except OSError as error:
+        raise UsageError(f"--audit-log {log}: {error.strerror}") from None
 
 
 def _port(text: str) -> int:
@@ -230,14 +262,7 @@ def _serve(options: argparse.Namespace, tokens: Tokens) -> int:
         if store is not None:
             cleanup.callback(store.close)
         state = _first_state(options, store)
-        audit_log = None
-        if options.audit_log:
-            from kontend.serve.audit_log import AuditLog
-
-            try:
-                audit_log = AuditLog(options.audit_log)
-            except OSError as error:
-                raise UsageError(f"--audit-log {options.audit_log}: {error.strerror}") from None
+        audit_log = _audit_log(options)
         try:
             services = parse_services(options.service)
         except BadService as error:
