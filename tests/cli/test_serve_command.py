@@ -100,6 +100,8 @@ def test_wrong_use_is_refused_with_the_way_out(
         (["--snapshot", "bad.yaml"], "bad.yaml: not a snapshot"),
         (["--snapshot", "none/state.json"], "the state would be lost"),
         (["--data", "bad.yaml"], "bad.yaml: cannot be used for data"),
+        (["--audit-policy", "policy.yaml"], "--audit-policy policy.yaml needs --audit-log FILE, where the events go"),
+        (["--audit-log", "a.log", "--audit-policy", "no.yaml"], "--audit-policy no.yaml: No such file or directory"),
         (["--audit-log", "none/audit.log"], "--audit-log none/audit.log: No such file or directory"),
         (["--kubeconfig", "none/config"], "none/config: No such file or directory"),
     ],
