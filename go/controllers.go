@@ -79,6 +79,16 @@ func startController(c runnableController, v *views) (*controller, error) {
 	return started, nil
 }
 
+// otherController names a controller whose requests have another type than those of controller-runtime. Its handlers
+// would enqueue what the explorer cannot write down.
+func otherController(runnable any) error {
+	value := reflect.Indirect(reflect.ValueOf(runnable))
+	if value.Kind() != reflect.Struct || !value.FieldByName("NewQueue").IsValid() || !value.FieldByName("Name").IsValid() {
+		return nil
+	}
+	return fmt.Errorf("controller %s is a %s: only requests of type reconcile.Request can be explored", value.FieldByName("Name"), value.Type())
+}
+
 // reconciledKind is the kind that the builder was told with For: it gives it to the logger of a controller.
 func reconciledKind(constructor any) (kind schema.GroupKind) {
 	make, ok := constructor.(func(*reconcile.Request) logr.Logger)

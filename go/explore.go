@@ -238,6 +238,9 @@ func (e *exploration) hello(m *message) *reply {
 	for _, runnable := range mgr.runnables {
 		added, ok := runnable.(runnableController)
 		if !ok {
+			if err := otherController(runnable); err != nil {
+				return failed(problemSetup, err)
+			}
 			continue
 		}
 		c, err := startController(added, e.views)

@@ -144,6 +144,10 @@ func (l *listing) note(r *http.Request) *http.Response {
 }
 
 func (i *informer) AddEventHandler(added toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+	if r := i.views.e.running(); r != nil {
+		// A goroutine of controller-runtime registers the handler: no line of the module is on its stack.
+		r.refuse(problemWatch, fmt.Sprintf("%s (controller %s)", kindName(i.gvk), r.worker.info.Name))
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.handlers = append(i.handlers, handler{added, i.views.owner})

@@ -26,7 +26,7 @@ var dialling func(network, address string) error
 func refuseConnections(e *exploration) {
 	dialling = func(network, address string) error {
 		if r := e.running(); r != nil {
-			r.refuse(fmt.Sprintf("connects to %s %s", network, address))
+			r.refuse(problemOutside, fmt.Sprintf("connects to %s %s", network, address))
 		}
 		return fmt.Errorf("kontend: connection to %s %s refused", network, address)
 	}

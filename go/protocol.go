@@ -136,6 +136,7 @@ const (
 	problemDeadlock    = "deadlock"    // all goroutines of a run wait for each other
 	problemLeft        = "goroutines"  // a reconcile has returned, and goroutines of it go on
 	problemOutside     = "outside"     // a run reaches out of the process
+	problemWatch       = "watch"       // a run starts to watch a kind
 	problemMemory      = "memory"      // the declared memory cannot be saved or restored
 	problemStuck       = "stuck"       // a run goes on without waiting for anything that the explorer knows
 )

@@ -213,7 +213,7 @@ func (r *run) ask(ctx context.Context, c *call) (*message, error) {
 }
 
 // refuse ends the run: it does something that cannot be explored.
-func (r *run) refuse(what string) {
+func (r *run) refuse(kind, what string) {
 	where := lineIn(r.module)
 	if where.Line == 0 { // a goroutine of a library, which works for one of the module
 		_, where = goroutinesOf(r.module)
@@ -221,7 +221,7 @@ func (r *run) refuse(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.refused == nil {
-		r.refused = &problem{Kind: problemOutside, Text: what, location: where}
+		r.refused = &problem{Kind: kind, Text: what, location: where}
 	}
 }
 

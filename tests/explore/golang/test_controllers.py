@@ -70,6 +70,8 @@ def test_a_panic_is_a_finding_with_its_line_and_its_stack() -> None:
         ("Deadlocks", "deadlock", "<-make(chan bool)"),
         ("LeavesGoroutines", "goroutines that it started go on", "go func() { <-never }()"),
         ("Dials", "connects to tcp 127.0.0.1:9", "http.Get"),
+        ("WatchesLater", "starts to watch Secret/v1 (controller later), which cannot be explored", ""),
+        ("OtherRequests", "controller other is a controller.Controller[", ""),
         ("Spins", "an endless loop", 'for config.Name != ""'),
     ],
 )

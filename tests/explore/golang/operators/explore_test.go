@@ -16,7 +16,11 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"kontend.dev/kontend"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
 func explore(t *testing.T, do Reconcile) {
@@ -25,10 +29,22 @@ func explore(t *testing.T, do Reconcile) {
 	})
 }
 
-func TestExploreMapOrder(t *testing.T)         { explore(t, MapOrder) }
-func TestExplorePanics(t *testing.T)           { explore(t, Panics) }
-func TestExplorePanicsElsewhere(t *testing.T)  { explore(t, PanicsElsewhere) }
-func TestExploreExits(t *testing.T)            { explore(t, Exits) }
+func TestExploreMapOrder(t *testing.T)        { explore(t, MapOrder) }
+func TestExplorePanics(t *testing.T)          { explore(t, Panics) }
+func TestExplorePanicsElsewhere(t *testing.T) { explore(t, PanicsElsewhere) }
+func TestExploreExits(t *testing.T)           { explore(t, Exits) }
+func TestExploreWatchesLater(t *testing.T) {
+	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error { return (&WatchesLater{}).SetupWithManager(mgr) })
+}
+func TestExploreOtherRequests(t *testing.T) {
+	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {
+		type other struct{ Name string }
+		reconciler := reconcile.TypedFunc[other](func(context.Context, other) (ctrl.Result, error) { return ctrl.Result{}, nil })
+		configs := handler.TypedEnqueueRequestsFromMapFunc[*corev1.ConfigMap, other](func(context.Context, *corev1.ConfigMap) []other { return nil })
+		return builder.TypedControllerManagedBy[other](mgr).Named("other").
+			WatchesRawSource(source.TypedKind(mgr.GetCache(), &corev1.ConfigMap{}, configs)).Complete(reconciler)
+	})
+}
 func TestExploreSpins(t *testing.T)            { explore(t, Spins) }
 func TestExploreDeadlocks(t *testing.T)        { explore(t, Deadlocks) }
 func TestExploreLeavesGoroutines(t *testing.T) { explore(t, LeavesGoroutines) }

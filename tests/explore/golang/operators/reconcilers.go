@@ -13,7 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
 // Reconcile is a reconciler as a function.
@@ -81,6 +85,26 @@ func PanicsElsewhere(context.Context, client.Client, *corev1.ConfigMap) (ctrl.Re
 func Exits(context.Context, client.Client, *corev1.ConfigMap) (ctrl.Result, error) {
 	os.Exit(3)
 	return ctrl.Result{}, nil
+}
+
+// WatchesLater watches Secrets from its first reconcile on.
+type WatchesLater struct {
+	client.Client
+	cache   cache.Cache
+	started controller.Controller
+}
+
+// SetupWithManager keeps the controller.
+func (w *WatchesLater) SetupWithManager(mgr ctrl.Manager) (err error) {
+	w.Client, w.cache = mgr.GetClient(), mgr.GetCache()
+	w.started, err = ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Named("later").Build(w)
+	return err
+}
+
+// Reconcile watches.
+func (w *WatchesLater) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) {
+	handler := handler.TypedEnqueueRequestForOwner[*corev1.Secret](w.Scheme(), w.RESTMapper(), &corev1.ConfigMap{})
+	return ctrl.Result{}, w.started.Watch(source.Kind(w.cache, &corev1.Secret{}, handler))
 }
 
 // Spins never ends.
