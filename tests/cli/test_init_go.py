@@ -139,6 +139,62 @@ def test_a_generic_type_gets_the_types_that_main_gives_it(tmp_path: Path) -> Non
     assert "// Not set: New func() T. Give them the values that main gives them (cmd/main.go:11, and 1 more)." in text
 
 
+VALUES = """
+package main
+
+import (
+	"flag"
+
+	"example.com/lib/clients"
+	"example.com/widgets/internal/hooks"
+	"example.com/widgets/internal/widgets"
+)
+
+func main() {
+	image := flag.String("image", "", "")
+	flag.Parse()
+	names := clients.Names{Prefix: "w-", Depth: 2}
+	_ = (&widgets.WidgetReconciler{
+		Names: clients.Cached(names), Kind: &widgets.Kind{}, Image: *image, Hook: hooks.New(),
+	}).SetupWithManager(mgr)
+}
+"""
+FIELDS = """
+package widgets
+
+import (
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"example.com/lib/clients"
+)
+
+type WidgetReconciler struct {
+	Names clients.Source
+	Kind  *Kind
+	Image string
+	Hook  any
+}
+
+func (r *WidgetReconciler) SetupWithManager(mgr ctrl.Manager) error { return nil }
+"""
+
+
+def test_fields_get_the_values_of_main_that_mean_the_same_in_a_test(tmp_path: Path) -> None:
+    (tmp_path / "go.mod").write_text("module example.com/widgets\n")
+    package = tmp_path / "internal" / "widgets"
+    package.mkdir(parents=True)
+    (package / "widgets.go").write_text(FIELDS)
+    (tmp_path / "main.go").write_text(VALUES)
+    assert run(["--go", str(package)]) == 0
+    text = (package / "explore_test.go").read_text()
+    # Hooks may import the package itself, and the image comes from a flag.
+    assert "// Not set: Image string, Hook any. Give them the values that main gives them (main.go:16)." in text
+    made = '(&WidgetReconciler{Names: clients.Cached(clients.Names{Prefix: "w-", Depth: 2}), Kind: &Kind{}})'
+    assert f"{made}.SetupWithManager(mgr)" in text
+    assert '\t"example.com/lib/clients"\n' in text
+    assert "hooks" not in text
+
+
 def test_functions_that_take_a_manager_are_called_where_no_type_has_a_method(tmp_path: Path) -> None:
     imports = 'import (\n\t"context"\n\n\tctrl "sigs.k8s.io/controller-runtime"\n)\n\n'
     functions = (

@@ -7,13 +7,14 @@ are found where the module makes one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile
+from kontend.cli.go_values import Value, value_of
 
 #: Directories without code of the module itself.
 _SKIPPED: Final = frozenset({"vendor", "testdata", "node_modules"})
@@ -30,22 +31,36 @@ class Made:
     #: The types that stand for type parameters, as they are written, with the imports that they need: alias to path.
     types: str
     imports: tuple[tuple[str, str], ...]
+    #: Values of its fields that mean the same in a test of its package.
+    values: Mapping[str, Value] = field(default_factory=dict)
 
 
 def literals_of(directory: Path, name: str) -> list[Made]:
     """Return the literals of a type in the production code of its module, those in other packages first."""
     directory = directory.resolve()
-    root = next((each for each in (directory, *directory.parents) if (each / "go.mod").exists()), directory)
+    root = _root(directory)
     within = directory.relative_to(root).as_posix()
     pattern = re.compile(rb"\b%s\b[^\n]*\{" % re.escape(name.encode()))
-    found: list[tuple[bool, Made]] = []
+    found: list[tuple[bool, str, int, Made]] = []
     for path in _files(root):
         text = path.read_bytes()
         if pattern.search(text):
             file = GoFile(str(path), text, str(path.parent))
             own = path.parent == directory
-            found += [(own, made) for made in _in(file, name, "" if own else within, root)]
-    return [made for _, made in sorted(found, key=lambda pair: (pair[0], pair[1].place))]
+            place = path.relative_to(root).as_posix()
+            found += [(own, place, line, made) for line, made in _in(file, name, "" if own else within, place)]
+    return [made for *_, made in sorted(found, key=lambda each: each[:3])]
+
+
+def module_of(directory: Path) -> str:
+    """Return the import path of the module that a directory is in; empty without one."""
+    file = _root(directory.resolve()) / "go.mod"
+    lines = file.read_text().splitlines() if file.exists() else []
+    return next((line.split()[1] for line in lines if line.startswith("module ") and len(line.split()) > 1), "")
+
+
+def _root(directory: Path) -> Path:
+    return next((each for each in (directory, *directory.parents) if (each / "go.mod").exists()), directory)
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -59,7 +74,7 @@ def _files(root: Path) -> Iterator[Path]:
                 yield path
 
 
-def _in(file: GoFile, name: str, package: str, root: Path) -> Iterator[Made]:
+def _in(file: GoFile, name: str, package: str, place: str) -> Iterator[tuple[int, Made]]:
     """Yield the literals in a file. ``package`` is the directory of the type in the module, empty for its own files."""
     for literal in syntax.captures(file.root, "(composite_literal) @made", "made"):
         node = syntax.field(literal, "type")
@@ -74,8 +89,18 @@ def _in(file: GoFile, name: str, package: str, root: Path) -> Iterator[Made]:
         types = syntax.field(node, "type_arguments") if node is not None and node.type == "generic_type" else None
         used = {syntax.text(syntax.field(each, "package")) for each in _qualified(types)}
         imports = tuple((alias, where) for alias, where in file.imports.items() if alias in used)
-        place = f"{Path(file.path).relative_to(root)}:{syntax.line(literal)}"
-        yield Made(place, syntax.text(types), imports)
+        own = "" if path.startswith("dir:") else path
+        line = syntax.line(literal)
+        yield line, Made(f"{place}:{line}", syntax.text(types), imports, dict(_values(file, literal, own)))
+
+
+def _values(file: GoFile, literal: syntax.Node, package: str) -> Iterator[tuple[str, Value]]:
+    """Yield the fields of a literal whose values can be written in a test of the package."""
+    for element in syntax.children(syntax.field(literal, "body")):
+        parts = syntax.children(element) if element.type == "keyed_element" else []
+        value = value_of(file, parts[1], package) if len(parts) == 2 else None
+        if value is not None:
+            yield syntax.text(parts[0]), value
 
 
 def _qualified(node: syntax.Node | None) -> list[syntax.Node]:

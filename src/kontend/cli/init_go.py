@@ -7,7 +7,7 @@ method has functions that add controllers to a manager, and the test calls those
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,7 @@ from typing import Final
 from kontend.audit.go.source import syntax
 from kontend.audit.go.source.package import GoFile, GoFunction, GoPackage, GoType
 from kontend.cli.command import UsageError
-from kontend.cli.go_literals import Made, literals_of
+from kontend.cli.go_literals import Made, literals_of, module_of
 
 #: The name of the file that is written.
 TEST_FILE: Final = "explore_test.go"
@@ -113,19 +113,24 @@ def _add(test: _Test, package: GoPackage, function: GoFunction) -> None:
         test.setups.append(_checked(f"{function.name}({arguments})"))
         return
     struct = package.types.get(function.receiver_type)
-    fields, unknown = [], []
+    fields: list[str] = []
+    unknown: dict[str, str] = {}
     for name, type_name in (struct.fields if struct else {}).items():
         value = _value(test, type_name)
         if value:
             fields.append(f"{name}: {value}")
-        elif struct is not None:
-            unknown.append(f"{name} {struct.tags.get(name, type_name.name)}")
+        else:
+            unknown[name] = struct.tags.get(name, type_name.name) if struct else type_name.name
     is_generic = struct is not None and bool(struct.generics)
     literals = literals_of(Path(package.directory), function.receiver_type) if unknown or is_generic else []
+    given = literals[0].values if literals and not is_generic else {}
+    for name in [name for name in unknown if name in given]:
+        if _imports(test, package, given[name].imports):
+            fields.append(f"{name}: {given[name].text}")
+            del unknown[name]
     if unknown:
-        test.setups.append(
-            f"// Not set: {', '.join(unknown)}. Give them the values that main gives them{_places(literals)}."
-        )
+        unset = ", ".join(f"{name} {kind}" for name, kind in unknown.items())
+        test.setups.append(f"// Not set: {unset}. Give them the values that main gives them{_places(literals)}.")
     if is_generic and not any(made.types for made in literals):
         test.setups.append(f"// {function.receiver_type} is generic, and nothing makes one: give it its types.")
     made_of = {made.types: made for made in literals} if is_generic else {"": None}
@@ -134,6 +139,19 @@ def _add(test: _Test, package: GoPackage, function: GoFunction) -> None:
             test.imports |= {path: alias for alias, path in made.imports}
         new = f"(&{function.receiver_type}{types}{{{', '.join(fields)}}})"
         test.setups.append(_checked(f"{new}.{function.name}({arguments})"))
+
+
+def _imports(test: _Test, package: GoPackage, needed: Mapping[str, str]) -> bool:
+    """Add imports to a test; False where a name means something else there, or may import the package itself."""
+    own = {path for file in package.files for path in file.imports.values()}
+    module = module_of(Path(package.directory))
+    names = {alias or path.rpartition("/")[2]: path for path, alias in test.imports.items()}
+    for alias, path in needed.items():
+        is_above = f"{path}/".startswith(f"{module}/") and path not in own
+        if is_above or names.get(alias, path) != path or test.imports.get(path, alias) not in ("", alias):
+            return False
+    test.imports |= {path: alias for alias, path in needed.items() if path not in test.imports}
+    return True
 
 
 def _arguments(test: _Test, function: GoFunction) -> Iterator[str]:
