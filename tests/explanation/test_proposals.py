@@ -77,6 +77,14 @@ func (r *Nodes) Reconcile(ctx context.Context, node *Node) error {
 	return r.Patch(ctx, node, client.MergeFrom(
 		node.DeepCopy()))
 }
+
+func send(ctx context.Context, c client.Client, node *Node) error {
+	data, err := client.MergeFrom(node.DeepCopy()).Data(node)
+	if err != nil {
+		return err
+	}
+	return c.Status().Patch(ctx, node, client.RawPatch(types.MergePatchType, data))
+}
 """
 
 
@@ -107,6 +115,16 @@ func (r *Nodes) Reconcile(ctx context.Context, node *Node) error {
             14,
             ("\t_ = r.Delete(ctx, node)",),
             ("\t_ = r.Delete(ctx, node, client.Preconditions{UID: &node.UID})",),
+        ),
+        # A patch of which only the content is sent.
+        (
+            Remedy.LOCK_PATCH,
+            24,
+            ("\tdata, err := client.MergeFrom(node.DeepCopy()).Data(node)",),
+            (
+                "\tdata, err := client.MergeFromWithOptions(node.DeepCopy(), client.MergeFromWithOptimisticLock{})"
+                ".Data(node)",
+            ),
         ),
         # No patch is sent there.
         (Remedy.LOCK_PATCH, 14, (), ()),

@@ -30,12 +30,13 @@ def _made_before(source: GoSource, line: int) -> set[int]:
     sent: set[str] = set()
     for call in below(function, "call_expression"):
         if call.start_point.row < line <= call.end_point.row + 1:
-            sent.update(map(source.text, request_of(source, call, WRITES)[2][1:]))
+            for argument in request_of(source, call, WRITES)[2][1:]:
+                sent.update(source.text(name) for name in below(argument, "identifier"))
     return {
         each.start_point.row + 1
         for kind in ("short_var_declaration", "assignment_statement", "var_spec")
         for each in below(function, kind)
         if each.start_point.row < line - 1
         and (named := each.child_by_field_name("left") or each.child_by_field_name("name")) is not None
-        and source.text(named) in sent
+        and sent & set(source.text(named).split(", "))
     }
