@@ -64,6 +64,11 @@ class Baseline:
     disagreement: str = ""
 
     @property
+    def fixed_ports(self) -> frozenset[int]:
+        """The ports on which the command listens in every run: two of its processes would be in each other's way."""
+        return frozenset.intersection(*(run.listens for run in self.runs)) if len(self.runs) > 1 else frozenset()
+
+    @property
     def vacuous(self) -> str:
         """The reason why perturbing these runs would say nothing; empty if there is none."""
         first, actions = self.runs[0], self.setting.workload.actions

@@ -159,7 +159,9 @@ class Campaign:
         except TimeoutError:
             raise out_of_time(self._options.seconds) from None
         ledger = _Ledger(baseline, self.plans(baseline))
-        if not self._options.jobs:
+        if baseline.fixed_ports:
+            self._run_one_at_a_time()
+        elif not self._options.jobs:
             self._choose_jobs(baseline.runs[-1])
         if self._options.established is not None:
             self._options.established(baseline)
@@ -187,6 +189,7 @@ class Campaign:
             attempts=options.shrinks,
             heal=options.heal,
             controls=controls,
+            one_at_a_time=lambda: self._slots.serial,
             hurried=lambda: asyncio.get_running_loop().time() + options.heal + _LAST > self._end,
         )
         if ledger.plans and self._jobs > 1 and not self._slots.serial:

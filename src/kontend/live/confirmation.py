@@ -89,12 +89,15 @@ class Confirmation:
         heal: float = 0.0,
         controls: Controls | None = None,
         hurried: Callable[[], bool] = lambda: False,
+        one_at_a_time: Callable[[], bool] = lambda: False,
     ) -> None:
         """``heal`` is the time for which a violation of the final state may heal by itself, in seconds.
 
         ``run_and_watch`` carries out the runs that wait for it. When ``hurried``, no simpler plan is looked for.
+        With ``one_at_a_time`` nothing else goes on while a run is watched, so only one is.
         """
         self._hurried = hurried
+        self._one_at_a_time = one_at_a_time
         self._baseline = baseline
         self._run_plan = run_plan
         self._repeats = repeats
@@ -256,13 +259,13 @@ class Confirmation:
 
     async def _repeat(self, seen: _Seen, times: int) -> None:
         """Carry out a plan again; what may heal is watched each time, for a repair may come in one run only."""
+        done, watched = seen.runs - 1, 0
         if self._heal and seen.finding.final:
-            done = seen.runs - 1
-            tasks = self._begin([Occurrence(seen.finding, seen.plan, seen.run)], done + times)
-            shown = [await self._shows(each, seen) for each in await asyncio.gather(*tasks[done : done + times])]
-        else:
-            once = (self._once(self._setting, seen.plan, seen.finding) for _ in range(times))
-            shown = [again is not None for _, again in await asyncio.gather(*once)]
+            watched = times if not self._one_at_a_time() else min(times, 1 - min(done, 1))
+        tasks = self._begin([Occurrence(seen.finding, seen.plan, seen.run)], done + watched) if watched else []
+        once = (self._once(self._setting, seen.plan, seen.finding) for _ in range(times - watched))
+        shown = [again is not None for _, again in await asyncio.gather(*once)]
+        shown += [await self._shows(each, seen) for each in await asyncio.gather(*tasks[done : done + watched])]
         seen.runs += times
         seen.seen += sum(shown)
 

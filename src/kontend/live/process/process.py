@@ -162,6 +162,11 @@ class Process:
         self._find_members()
         return processes.usage(list(self._members))
 
+    def listening(self) -> frozenset[int]:
+        """Return the ports on which the process and its children wait for connections."""
+        self._find_members()
+        return processes.listening(self._members)
+
     def _find_members(self) -> None:
         session: list[int] = []
         now = asyncio.get_running_loop().time()

@@ -24,6 +24,8 @@ _LOOK_AGAIN: Final = (0.1, 0.5)
 ENDS: Final = "end\n"
 #: The environment variable by which the processes of a run are found, also those that have left its process group.
 MARK: Final = "KONTEND_LIVE_RUN"
+#: The state of a socket that waits for connections.
+_LISTENS: Final = "0A"
 _TICK: Final = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
 
 
@@ -137,6 +139,23 @@ def usage(pids: list[int]) -> Usage:
             waited += delayed / 1e9
             slices += times
     return Usage(total, waited, running, slices)
+
+
+def listening(pids: Iterable[int]) -> frozenset[int]:
+    """Return the TCP ports on which processes wait for connections."""
+    ports = set()
+    for pid in pids:
+        own = set()
+        with contextlib.suppress(OSError):  # it has ended
+            for name in os.listdir(f"{_PROC}/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    own.add(os.readlink(f"{_PROC}/{pid}/fd/{name}"))
+        for table in ("tcp", "tcp6"):
+            for line in _read(f"{_PROC}/{pid}/net/{table}").splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == _LISTENS and f"socket:[{fields[9]}]" in own:
+                    ports.add(int(fields[1].rpartition(":")[2], 16))
+    return frozenset(ports)
 
 
 def kill_marked(mark: str) -> list[int]:

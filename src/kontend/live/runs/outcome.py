@@ -98,6 +98,8 @@ class Run:
     healed: float | None = None
     #: The reason why the plan could not be carried out; empty if it was.
     blocked: str = ""
+    #: The ports on which the process waited for connections when it had started.
+    listens: frozenset[int] = frozenset()
     #: The process has ended because its port was taken: by the process of another run, if there was one.
     port_taken: bool = False
 

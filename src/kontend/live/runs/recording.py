@@ -36,6 +36,7 @@ class Recording:
     working: bool = False
     unready: bool = False
     silent: bool = False
+    listens: frozenset[int] = frozenset()
     blocked: str = ""
     port_taken: bool = False
 
@@ -62,6 +63,7 @@ class Recording:
         self.failing |= gate.activity.failed(self.stage.current).keys()
         if number == 0:
             self.watches = frozenset(watched)
+            self.listens = self.stage.instances[PRIMARY].listening()
 
     def note_exit(self, process: Process) -> None:
         """Note that a process has ended by itself."""
@@ -111,5 +113,6 @@ class Recording:
             failing=self.failing,
             blocked=self.blocked,
             port_taken=self.port_taken,
+            listens=self.listens,
             **more,
         )
