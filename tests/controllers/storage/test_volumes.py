@@ -137,6 +137,13 @@ def test_a_driver_makes_a_volume_for_a_claim_of_the_default_class() -> None:
     assert list(_phases(harness, VOLUMES).values()) == ["Bound"]
 
 
+def test_a_class_may_name_any_provisioner() -> None:
+    harness = Harness(also=[VolumeProvisioner(), VolumeReclaim()])
+    harness.create({**default_class(), "provisioner": "rancher.io/local-path"})
+    harness.create(_claim())
+    assert _phases(harness, CLAIMS) == {"c": "Bound"}
+
+
 def test_a_claim_of_a_driver_may_grow_and_its_volume_grows_with_it() -> None:
     harness = _driven()
     harness.create(_claim(size="4Gi"))

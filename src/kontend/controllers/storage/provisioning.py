@@ -25,6 +25,8 @@ from kontend.runtime.controller import Mapper, Request, Result
 
 _NONE: Final = "kubernetes.io/no-provisioner"
 _MADE_BY: Final = "pv.kubernetes.io/provisioned-by"
+#: The driver of all volumes, whatever the class names: not every name of a provisioner is that of a driver.
+_DRIVER: Final = "volumes.kontend.dev"
 _MANAGER: Final = "csi-provisioner"
 
 
@@ -34,7 +36,7 @@ def default_class() -> Object:
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
         "metadata": {"name": "standard", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
-        "provisioner": "volumes.kontend.dev",
+        "provisioner": _DRIVER,
         "allowVolumeExpansion": True,
     }
 
@@ -90,7 +92,7 @@ class VolumeProvisioner(BuiltIn):
                 "volumeMode": spec.get("volumeMode") or "Filesystem",
                 "storageClassName": class_of(claim),
                 "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
-                "csi": {"driver": driver, "volumeHandle": name},
+                "csi": {"driver": _DRIVER, "volumeHandle": name},
                 "claimRef": {
                     "apiVersion": "v1",
                     "kind": "PersistentVolumeClaim",
