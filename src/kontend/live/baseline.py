@@ -21,6 +21,7 @@ from kontend.live.properties.final_state import differences, same, unstable_fiel
 from kontend.live.properties.findings import Expected, Finding, failing_calls, findings
 from kontend.live.properties.learning import learn
 from kontend.live.properties.masking import Objects, comparable
+from kontend.live.properties.needless import deletions_of
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.setting import PRIMARY, Setting
 
@@ -189,7 +190,7 @@ async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
         else:  # what they have shown is no matter of patience
             learned = quick
     failing = frozenset(text for run in runs for text in failing_calls(run))
-    expected = Expected(finals, mask, failing, unstable_fields(finals))
+    expected = Expected(finals, mask, failing, unstable_fields(finals), deletions_of(runs))
     violations = [finding for run in runs for finding in findings(run, expected)]
     for text in sorted(failing):
         violations.append(

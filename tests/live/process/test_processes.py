@@ -1,4 +1,4 @@
-"""What the operating system shows of processes."""
+"""Facts that the operating system shows about processes."""
 
 from __future__ import annotations
 

@@ -6,10 +6,11 @@ received only when the write carries no resourceVersion, so each such write is a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from kontend.cluster.cluster import Cluster
@@ -23,6 +24,7 @@ from kontend.live.gate.records import Request
 from kontend.live.process.quiescence import Rest
 from kontend.live.properties.final_state import Difference, Place, differences
 from kontend.live.properties.masking import Mask, comparable
+from kontend.live.properties.needless import NEEDLESS_DELETION, Deleted, needless_deletions
 from kontend.live.properties.put_back import is_put_back
 from kontend.live.runs.outcome import Run, steps_of
 
@@ -60,6 +62,8 @@ class Expected(NamedTuple):
     failing: frozenset[str] = frozenset()
     #: Fields that cannot be judged: unperturbed runs differ in them.
     unstable: frozenset[Place] = frozenset()
+    #: How often unperturbed runs delete each object, at most.
+    deletions: Mapping[Deleted, int] = MappingProxyType({})
 
     def judged(self, found: Sequence[Difference]) -> list[Difference]:
         """Return the differences that can be judged: those beside an unstable field, or in one, cannot."""
@@ -79,7 +83,7 @@ def findings(run: Run, expected: Expected) -> list[Finding]:
     """Return the properties that a run violates, the most telling first."""
     if run.blocked:
         return []
-    violations = [*_exits(run), *_writes(run, expected), *_user_properties(run)]
+    violations = [*_exits(run), *_writes(run, expected), *_needless(run, expected), *_user_properties(run)]
     if run.rest is Rest.BUSY:
         violations.append(_never_settles(run))
     elif run.rest is Rest.IDLE:
@@ -115,6 +119,15 @@ def _writes(run: Run, expected: Expected) -> Iterator[Finding]:
             if is_put_back(run, fault, expected.mask, lambda: _differing(run, expected)):
                 continue
             yield Finding(str(fault.property), fault.sentence, (request.number,), key=(str(request.call),), fault=fault)
+
+
+def _needless(run: Run, expected: Expected) -> Iterator[Finding]:
+    for request, owner in needless_deletions(run, expected.deletions):
+        sentence = (
+            f"{request.process} {request.call}, which {owner} needs: another one is made, without what was in it; "
+            "unperturbed runs keep it"
+        )
+        yield Finding(NEEDLESS_DELETION, sentence, (request.number,), key=(str(request.call),))
 
 
 def _manager(request: Request) -> str:
