@@ -83,7 +83,10 @@ def findings(run: Run, expected: Expected) -> list[Finding]:
     """Return the properties that a run violates, the most telling first."""
     if run.blocked:
         return []
-    violations = [*_exits(run), *_writes(run, expected), *_needless(run, expected), *_user_properties(run)]
+    violations = [*_exits(run), *_writes(run, expected)]
+    at_fault = {number for each in violations for number in each.culprits}  # what is wrong with those is known
+    violations += [each for each in _needless(run, expected) if not at_fault.intersection(each.culprits)]
+    violations += _user_properties(run)
     if run.rest is Rest.BUSY:
         violations.append(_never_settles(run))
     elif run.rest is Rest.IDLE:
@@ -124,8 +127,8 @@ def _writes(run: Run, expected: Expected) -> Iterator[Finding]:
 def _needless(run: Run, expected: Expected) -> Iterator[Finding]:
     for request, owner in needless_deletions(run, expected.deletions):
         sentence = (
-            f"{request.process} {request.call}, which {owner} needs: another one is made, without what was in it; "
-            "unperturbed runs keep it"
+            f"{request.process} deletes {request.call.resource} {request.key}, which {owner} needs: another one is "
+            "made, without what was in it; unperturbed runs keep it"
         )
         yield Finding(NEEDLESS_DELETION, sentence, (request.number,), key=(str(request.call),))
 
