@@ -11,19 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kontend.audit.go.source import syntax
+from kontend.audit.go.source.conditions import asks, compared_with_nil, named_like, only_failure
+from kontend.audit.go.source.scope import targets, values
 from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.site import ErrorUse
 
-_LOGGED = re.compile(
-    r"\b(log|logger|logf|klog|slog|Log|Logger|ctxLog|ctxLogger|l|lg)\b.*\.(Error|Info|Warn|Warning|Debug|V|Errorf|Infof|Warnf)",
-    re.DOTALL,
-)
+_LOGGED = re.compile(r"^(Error|Info|Warn|Warning|Debug|V|Print|Event)(f|ln|S|w)?$")
+_ERROR = re.compile(r"[eE]rr")
+_ERROR_OR_REQUEUE = re.compile(r"[eE]rr|Requeue")
 _NEAREST = 60
 _STATEMENTS = ("statement_list", "block", "expression_case", "default_case", "type_case", "communication_case")
 _FUNCTIONS = ("func_literal", "function_declaration", "method_declaration")
-_COLLECTED = re.compile(
-    r"\bappend\(\s*\w*[eE]rr|errors\.Join|multierr|\berrs?\w*(\[[^\]]*\])?\s*=|<-\s*\w*err|panic\(|Fatal|\w*[eE]rr\w*\s*=\s"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +109,21 @@ def _after(call: Node) -> ErrorUse:
 
 def _succeeds(statement: Node) -> bool:
     """Tell `return ctrl.Result{}, nil` from a return that carries an error or asks for another pass."""
-    source = text(statement)
-    if re.search(r"Requeue(After)?:\s*[^f\s]", source):
+    if any(_requeues(element) for element in syntax.captures(statement, "(keyed_element) @e", "e")):
         return False
     returned = syntax.children(next(iter(syntax.children(statement)), None))
     if not returned:
-        return source.strip() == "return" and not _named_error(statement)
+        return not _named_error(statement)
     last = returned[-1]
     return last.type in ("nil", "true", "false", "interpreted_string_literal", "int_literal") or (
         last.type != "nil" and not _returns_error(statement)
     )
+
+
+def _requeues(element: Node) -> bool:
+    """Recognise `Requeue: true` and `RequeueAfter: delay` in the result of a reconcile."""
+    asked = text(syntax.field(element, "key")) in ("Requeue", "RequeueAfter")
+    return asked and text(syntax.field(element, "value")) != "false"
 
 
 def _function(node: Node) -> Node | None:
@@ -144,10 +147,6 @@ def _named_error(node: Node) -> bool:
     return bool(results) and len(text(results[-1]).split()) > 1 and _returns_error(node)
 
 
-def _mentions(name: str, source: str) -> bool:
-    return re.search(rf"\b{re.escape(name)}\b", source) is not None
-
-
 def _assigned(statement: Node, call: Node) -> ErrorPath:
     left = syntax.field(statement, "left") or syntax.field(statement, "name")
     names = [text(name) for name in syntax.children(left)] or [text(left)]
@@ -158,24 +157,25 @@ def _assigned(statement: Node, call: Node) -> ErrorPath:
     if outer is not None and outer.type == "if_statement":
         return _branch(outer, error)
     for following in _following(statement):
-        if following.type == "return_statement" and _mentions(error, text(following)):
+        if following.type == "return_statement" and syntax.mentions(following, error):
             return ErrorPath(ErrorUse.RETURNED)
-        if following.type == "if_statement" and _mentions(error, text(syntax.field(following, "condition"))):
+        if following.type == "if_statement" and syntax.mentions(syntax.field(following, "condition"), error):
             return _branch(following, error)
-        if following.type == "expression_switch_statement" and _mentions(error, text(following)):
+        if following.type == "expression_switch_statement" and syntax.mentions(following, error):
             return ErrorPath(ErrorUse.HANDLED)
     return ErrorPath(ErrorUse.HANDLED)
 
 
 def _branch(statement: Node, error: str) -> ErrorPath:
     """Judge the branch taken when the error is set (`err != nil`); `err == nil` has it in the else branch or after."""
-    condition = text(syntax.field(statement, "condition"))
+    condition = syntax.field(statement, "condition")
     body = syntax.field(statement, "consequence")
-    if re.search(r"==\s*nil", condition) and "!=" not in condition:
+    compared = [is_nil for _, is_nil in compared_with_nil(condition)]
+    if compared and all(compared):
         body = syntax.field(statement, "alternative")
         if body is None:
             for after in _following(statement):
-                if after.type == "return_statement" and error and _mentions(error, text(after)):
+                if after.type == "return_statement" and error and syntax.mentions(after, error):
                     return ErrorPath(ErrorUse.RETURNED)
             return ErrorPath(ErrorUse.HANDLED)
     if body is None:
@@ -183,32 +183,52 @@ def _branch(statement: Node, error: str) -> ErrorPath:
     conflict = _swallowed_conflict(statement, body, error)
     wrong, wrong_line = _other_variable(body, error, condition)
     for returned in syntax.captures(body, "(return_statement) @r", "r"):
-        source = text(returned)
-        if not error or _mentions(error, source) or re.search(r"[eE]rr|Requeue", source):
+        if not error or syntax.mentions(returned, error) or named_like(returned, _ERROR_OR_REQUEUE):
             return ErrorPath(ErrorUse.RETURNED, wrong, wrong_line, conflict)
-    source = text(body)
-    if _COLLECTED.search(source):
+    if _collected(body):
         return ErrorPath(ErrorUse.RETURNED, conflict_line=conflict)
-    logged = _LOGGED.search(source) or re.search(r"\.(Error|Errorf|Info|Warn|Event|Eventf)\(", source)
+    logged = any(_LOGGED.match(syntax.callee(call)[1]) for call in syntax.calls(body))
     return ErrorPath(ErrorUse.LOGGED if logged else ErrorUse.HANDLED, conflict_line=conflict)
 
 
-def _other_variable(body: Node, error: str, condition: str) -> tuple[str, int]:
+def _collected(body: Node) -> bool:
+    """Decide whether a branch keeps an error for somebody: in a variable, a list or a channel, or as a panic."""
+    for call in syntax.calls(body):
+        operand, name = syntax.callee(call)
+        if name == "panic" or name.startswith("Fatal") or (name == "Join" and text(operand) == "errors"):
+            return True
+    for statement in syntax.descend(body, lambda node: node.type in ("assignment_statement", "send_statement")):
+        kept = syntax.field(statement, "left") or syntax.field(statement, "value")
+        if named_like(kept, _ERROR) or _accumulates(statement):
+            return True
+    return False
+
+
+def _accumulates(statement: Node) -> bool:
+    """Recognise `failures = append(failures, err)` and the same with a library's collection of errors."""
+    for target, value in zip(targets(statement), values(statement), strict=False):
+        given = syntax.arguments(value) if value.type in syntax.CALL_TYPES else []
+        if given and text(given[0]) == text(target) and any(named_like(each, _ERROR) for each in given[1:]):
+            return True
+    return False
+
+
+def _other_variable(body: Node, error: str, condition: Node | None) -> tuple[str, int]:
     """Find `if patchErr := Patch(); patchErr != nil { return err }`, where `err` is nil at that point."""
-    if not error or not re.fullmatch(rf"\(?\s*{re.escape(error)}\s*!=\s*nil\s*\)?", condition):
+    if not error or only_failure(condition) != error:
         return "", 0
     statements = syntax.children(body)
     if statements and statements[-1].type == "statement_list":
         statements = syntax.children(statements[-1])
     if not statements or statements[-1].type != "return_statement":
         return "", 0
-    if any(_mentions(error, text(call)) for call in _wrapping(statements)):
+    if any(syntax.mentions(statement, error) for statement in _wrapping(statements)):
         return "", 0
     returned = syntax.children(next(iter(syntax.children(statements[-1])), None))
     if not returned or not _returns_error(body) or returned[-1].type != "identifier":
         return "", 0
     other = text(returned[-1])
-    if other == error or not re.search(r"(?i)err", other) or not _already_handled(body, other):
+    if other == error or not _ERROR.search(other) or not _already_handled(body, other):
         return "", 0
     return other, line(statements[-1])
 
@@ -226,21 +246,15 @@ def _already_handled(body: Node, other: str) -> bool:
     """Decide whether the other error was checked and returned before, so that it says nothing here."""
     node: Node | None = body
     while node is not None and node.type not in _FUNCTIONS:
-        if node.type == "if_statement" and node.child_by_field_name("consequence") is not None:
-            inside_failure = re.search(
-                rf"\b{re.escape(other)}\b\s*!=\s*nil|\(\s*{re.escape(other)}\s*[,)]",
-                text(node.child_by_field_name("condition")),
-            )
-            if inside_failure:
-                return False
+        if node.type == "if_statement" and _about_failure(syntax.field(node, "condition"), other):
+            return False
         previous = node.prev_named_sibling
         for _ in range(_NEAREST):
             if previous is None:
                 break
             check: Node | None = previous
             while check is not None and check.type == "if_statement":  # an if and its else-ifs
-                condition = text(check.child_by_field_name("condition"))
-                checked = re.fullmatch(rf"\(?\s*{re.escape(other)}\s*!=\s*nil\s*\)?", condition)
+                checked = only_failure(check.child_by_field_name("condition")) == other
                 if checked and _returns(check.child_by_field_name("consequence")):
                     return True
                 check = check.child_by_field_name("alternative")
@@ -253,6 +267,14 @@ def _already_handled(body: Node, other: str) -> bool:
     return False
 
 
+def _about_failure(condition: Node | None, error: str) -> bool:
+    """Decide whether a condition asks for an error to be there, or asks a function about it."""
+    if any(not is_nil and text(compared) == error for compared, is_nil in compared_with_nil(condition)):
+        return True
+    asked = syntax.calls(condition) if condition is not None else ()
+    return any(text(argument) == error for call in asked for argument in syntax.arguments(call)[:1])
+
+
 def _returns(block: Node | None) -> bool:
     return block is not None and any(syntax.descend(block, lambda node: node.type == "return_statement"))
 
@@ -261,10 +283,7 @@ def _swallowed_conflict(statement: Node, body: Node, error: str) -> int:
     """Find `if IsConflict(err) { return ctrl.Result{}, nil }` after a write: nothing runs the reconcile again."""
     candidates = [statement, *syntax.captures(body, "(if_statement) @i", "i")]
     for check in candidates:
-        condition = text(syntax.field(check, "condition"))
-        if "IsConflict(" not in condition or "!" in condition.split("IsConflict(")[0][-12:]:
-            continue
-        if error and not _mentions(error, condition):
+        if not asks(syntax.field(check, "condition"), "IsConflict", argument=error):
             continue
         consequence = syntax.field(check, "consequence")
         statements = syntax.children(consequence)

@@ -214,7 +214,7 @@ def _creates(write: Classified) -> bool:
 
 
 def _returns_error(function: GoFunction) -> bool:
-    return any("err" in text(result).lower() for result in function.results)
+    return any(syntax.mentions(result, "error") for result in function.results)
 
 
 def _changes(

@@ -17,14 +17,11 @@ from kontend.audit.go.source.scope import How, definitions, targets, values
 from kontend.audit.go.source.syntax import Node, line, text
 from kontend.audit.go.source.types import resolve_function
 from kontend.audit.go.source.workspace import Workspace
+from kontend.audit.go.version_changes import version_changes, version_given
 from kontend.audit.site import Provenance, Retry
 
 _WRAPPERS = re.compile(
     r"^(RetryOnConflict|RetryUpdateConflicts|OnError|RetryOnError|RetryConflict\w*|retryOnConflict|UpdateWithRetry\w*)$"
-)
-_BORROWED = (
-    r"SetResourceVersion\(\w+[\w.]*\.GetResourceVersion\(\)\)"
-    r"|(ObjectMeta\.)?ResourceVersion\s*=\s*\w+[\w.]*\.ResourceVersion"
 )
 _POLLS = re.compile(r"^(ExponentialBackoff(WithContext)?|Poll(UntilContext(Timeout|Cancel)|Immediate\w*)?)$")
 
@@ -60,8 +57,8 @@ def _loop(call: Node) -> Node | None:
 
 @syntax.remembered(256)
 def _repeats_on_conflict(loop: Node) -> bool:
-    source = text(loop)
-    return "IsConflict(" in source and not re.search(r"\brange\b", source.split("{")[0])
+    ranges = any(child.type == "range_clause" for child in loop.named_children)
+    return not ranges and syntax.makes_call(loop, "IsConflict")
 
 
 def _wrapper(workspace: Workspace, file: GoFile, literal: Node) -> Node | None:
@@ -89,16 +86,19 @@ def _own_wrapper(workspace: Workspace, file: GoFile, call: Node) -> bool:
     if not re.search(r"(?i)retry|conflict|backoff", name):
         return False
     function = resolve_function(workspace, file, call)
-    body = text(function.body) if function is not None else ""
-    return "RetryOnConflict(" in body or ("IsConflict(" in body and re.search(r"\bfor\b", body) is not None)
+    body = function.body if function is not None else None
+    if body is None:
+        return False
+    loops = any(syntax.descend(body, lambda node: node.type == "for_statement"))
+    return syntax.makes_call(body, "RetryOnConflict") or (loops and syntax.makes_call(body, "IsConflict"))
 
 
 def _always_true(wrapper: Node) -> bool:
     """Recognise `func(error) bool { return true }` as the predicate of a retry."""
     for argument in syntax.arguments(wrapper):
         if argument.type == "func_literal" and text(syntax.field(argument, "result")) == "bool":
-            body = " ".join(text(syntax.field(argument, "body")).split())
-            if body == "{ return true }":
+            answers = list(syntax.descend(argument, lambda node: node.type == "return_statement"))
+            if answers and all(text(answer).split() == ["return", "true"] for answer in answers):
                 return True
     return False
 
@@ -160,7 +160,7 @@ def _reads(workspace: Workspace, file: GoFile, literal: Node, parts: list[str]) 
             provenances.append(read_kind(operand))
         elif re.match(r"(?i)^(get|fetch|refetch|reload|refresh|load|read|lookup)", name):
             function = resolve_function(workspace, file, call)
-            if function is None or b".Get(" in (function.body.text or b"" if function.body else b""):
+            if function is None or syntax.makes_call(function.body, "Get"):
                 provenances.append(Provenance.CACHED_GET)
     return provenances
 
@@ -184,10 +184,11 @@ def _built_from_read(workspace: Workspace, file: GoFile, literal: Node, target: 
     if stripped is None or stripped.type != "identifier":
         return []
     for definition in definitions(workspace, file, text(stripped), stripped):
-        if definition.how is How.VALUE and syntax.inside(definition.node, literal) and definition.value is not None:
-            source = text(definition.value)
-            if "DeepCopy" in source:
-                return _reads(workspace, file, literal, [syntax.root_identifier(syntax.callee(definition.value)[0])])
+        value = definition.value
+        if definition.how is not How.VALUE or value is None or not syntax.inside(definition.node, literal):
+            continue
+        if syntax.makes_call(value, "DeepCopy"):
+            return _reads(workspace, file, literal, [syntax.root_identifier(syntax.callee(value)[0])])
     return []
 
 
@@ -207,10 +208,10 @@ def _blind(file: GoFile, literal: Node, call: Node, parts: list[str], rereads: b
     """Find `latest.Status = desired.Status` where `desired` was computed before the loop."""
     if not parts:
         return ""
-    lent = rf"\b{re.escape(parts[0])}\.({_BORROWED})"
-    borrowed = re.search(lent, text(literal)[: call.start_byte - literal.start_byte])
-    if borrowed and syntax.mentions(call, "Status", "UpdateStatus"):
-        return borrowed.group(0)
+    if syntax.mentions(call, "Status", "UpdateStatus"):
+        borrowed = next((change for change in version_changes(literal, call, parts[0]) if _borrows(change)), None)
+        if borrowed is not None:
+            return text(borrowed)
     if not rereads:
         return ""
     for statement in syntax.assignments(literal):
@@ -223,6 +224,15 @@ def _blind(file: GoFile, literal: Node, call: Node, parts: list[str], rereads: b
             if right[0] != left[0] and not _declared_in(literal, right[0]) and right[0] not in file.imports:
                 return f"{text(target)} = {text(value)}"
     return ""
+
+
+def _borrows(change: Node) -> bool:
+    """Recognise a change of a version that takes the version of another object."""
+    return any(
+        len(syntax.selector(taken)) > 1 or syntax.makes_call(taken, "GetResourceVersion")
+        for taken in version_given(change)
+        if syntax.mentions(taken, "ResourceVersion", "GetResourceVersion")
+    )
 
 
 def _copied(value: Node) -> Node | None:

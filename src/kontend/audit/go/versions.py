@@ -12,17 +12,19 @@ from kontend.audit.go.calls.reads import read_into
 from kontend.audit.go.calls.recognition import recognise
 from kontend.audit.go.calls.write import Write
 from kontend.audit.go.source import syntax
+from kontend.audit.go.source.conditions import asks, compared_with_nil, named_like
 from kontend.audit.go.source.package import GoFile
 from kontend.audit.go.source.scope import How, definitions, may_reach, outermost_function
 from kontend.audit.go.source.syntax import Node, text
 from kontend.audit.go.source.types import resolve_function
 from kontend.audit.go.source.workspace import Workspace
+from kontend.audit.go.version_changes import empties, version_changes
 from kontend.audit.site import Provenance, Verb
 
-_WINDOW = 20_000
 _NAMED = re.compile(r"\b(ObjectMeta|Name|GenerateName)\s*:")
 _WRAPPED = re.compile(r"\bUnstructured\s*:\s*[*\w]")  # a literal around an object that was made elsewhere
 _VERSION = re.compile(r"ResourceVersion")
+_ERROR = re.compile(r"[eE]rr")
 _CLIENT = re.compile(r"(?i)client(set)?$|^kube$|apireader$")
 _FILLED = re.compile(
     r"\b(Unmarshal|Decode|DecodeInto|Convert\w*|FromUnstructured|SetUnstructuredContent|DeepCopyInto)\b"
@@ -35,10 +37,10 @@ def without_version(workspace: Workspace, write: Write, source: Provenance) -> s
     outer = outermost_function(write.call)
     if outer is None:
         return ""
-    before = _text_before(outer, write.call)
-    if name and _emptied(outer, write.call, name):
+    changes = list(version_changes(outer, write.call, name)) if name else []
+    if changes and _emptied(changes, write.call):
         return "its resourceVersion is emptied before"
-    if name and (_given_version(before, name) or _version_copied(workspace, write, outer, name)):
+    if name and (changes or _version_copied(workspace, write, outer, name)):
         return ""
     if _after_refused_create(workspace, write, outer):
         return "the Create before it was refused, so the object never got a resourceVersion"
@@ -48,35 +50,11 @@ def without_version(workspace: Workspace, write: Write, source: Provenance) -> s
     return ""
 
 
-def _emptied(outer: Node, use: Node, name: str) -> bool:
-    """Find `obj.ResourceVersion = ""` or `obj.SetResourceVersion("")` that control can flow from to the update."""
-    emptied = rf"{re.escape(name)}(\.ObjectMeta)?\.(SetResourceVersion\(\s*\"\"\s*\)|ResourceVersion\s*=\s*\"\")"
-    written = syntax.between(syntax.assignments(outer), outer.start_byte, use.start_byte)
-    changes = [*written, *syntax.nearby_calls(outer, use)]
-    emptying = [
-        change
-        for change in changes
-        if b"ResourceVersion" in (change.text or b"")[:200]
-        and change.end_byte <= use.start_byte
-        and re.fullmatch(emptied, text(change))
-        and may_reach(change, use)
-    ]
-    if not emptying:
-        return False
-    last = max(change.end_byte for change in emptying) - outer.start_byte
-    since = (outer.text or b"")[last : use.start_byte - outer.start_byte].decode("utf-8", "replace")
-    return not _given_version(since, name)
-
-
-def _text_before(outer: Node, call: Node) -> str:
-    end = call.start_byte - outer.start_byte
-    return (outer.text or b"")[max(0, end - _WINDOW) : end].decode("utf-8", "replace")
-
-
-def _given_version(before: str, name: str) -> bool:
-    word = rf"\b{re.escape(name)}"
-    assigned = rf"{word}(\.ObjectMeta)?\.(SetResourceVersion\(|ResourceVersion\s*=[^=])|{word}\.ObjectMeta\s*=[^=]"
-    return re.search(assigned, before) is not None
+def _emptied(changes: list[Node], use: Node) -> bool:
+    """Decide whether the last change of the version that control can flow from to the update empties it."""
+    reaching = [change for change in changes if change.end_byte <= use.start_byte and may_reach(change, use)]
+    emptying = [change.end_byte for change in reaching if empties(change)]
+    return bool(emptying) and not any(change.start_byte >= max(emptying) for change in changes)
 
 
 def _version_copied(workspace: Workspace, write: Write, outer: Node, name: str) -> bool:
@@ -95,7 +73,7 @@ def _may_copy_version(workspace: Workspace, file: GoFile, outer: Node, call: Nod
     """A call whose function sets versions, or which is given an object that was read beside the one named."""
     function = resolve_function(workspace, file, call)
     if function is not None:
-        return _VERSION.search(text(function.body)) is not None
+        return named_like(function.body, _VERSION)
     others = [
         syntax.selector(arg) for arg in syntax.arguments(call) if syntax.root_identifier(arg) not in (name, "ctx")
     ]
@@ -128,11 +106,13 @@ def _after_refused_create(workspace: Workspace, write: Write, outer: Node) -> bo
             if parent.type != "if_statement" or parent.start_byte < outer.start_byte:
                 continue
             consequence = parent.child_by_field_name("consequence")
-            condition = text(parent.child_by_field_name("condition"))
+            condition = parent.child_by_field_name("condition")
             if consequence is None or not syntax.inside(write.call, consequence):
                 continue
-            failing = "AlreadyExists(" in condition and "!" not in condition.split("AlreadyExists(")[0][-14:]
-            if (failing or re.search(r"\w*[eE]rr\w*\s*!=\s*nil", condition)) and (
+            failing = asks(condition, "IsAlreadyExists") or any(
+                not is_nil and named_like(compared, _ERROR) for compared, is_nil in compared_with_nil(condition)
+            )
+            if failing and (
                 (syntax.inside(call, parent) and not syntax.inside(call, consequence)) or _directly_before(call, parent)
             ):
                 return not _read_between(write, outer, call, parts)
@@ -176,8 +156,8 @@ def _literal(workspace: Workspace, write: Write, source: Provenance) -> Node | N
             return None  # a copy has the version of its original, which was followed already
         function = resolve_function(workspace, write.file, value)
         body = function.body if function is not None else None
-        made = text(body)
-        return value if made and not _VERSION.search(made) and not _WRAPPED.search(made) else None
+        made = body is not None and not named_like(body, _VERSION) and not _WRAPPED.search(text(body))
+        return value if made else None
     return None
 
 
@@ -185,7 +165,7 @@ def _complete(literal: Node) -> bool:
     """Accept a literal that names its object and carries no version; an empty one is filled by somebody."""
     source = text(literal)
     copied = re.search(r"\bObjectMeta\s*:(?!\s*\w*\.?ObjectMeta\s*\{)", source)
-    return bool(_NAMED.search(source)) and not _VERSION.search(source) and not copied
+    return bool(_NAMED.search(source)) and not named_like(literal, _VERSION) and not copied
 
 
 def _filled(outer: Node, use: Node, name: str) -> bool:

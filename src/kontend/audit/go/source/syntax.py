@@ -29,6 +29,7 @@ __all__ = [
     "forget",
     "inside",
     "line",
+    "makes_call",
     "mentions",
     "nearby_calls",
     "parse",
@@ -230,11 +231,14 @@ def mentions(node: Node | None, *names: str) -> bool:
     return any(text(inner) in names for inner in descend(node, lambda inner: inner.type in kinds))
 
 
+def makes_call(node: Node | None, *names: str) -> bool:
+    """Report if one of these functions is called below a node, on whatever operand."""
+    return node is not None and any(callee(call)[1] in names for call in calls(node))
+
+
 def takes_copy(node: Node | None) -> bool:
     """Report if an expression calls a generated copy function."""
-    return node is not None and any(
-        callee(call)[1] in ("DeepCopy", "DeepCopyObject", "DeepCopyInto") for call in calls(node)
-    )
+    return makes_call(node, "DeepCopy", "DeepCopyObject", "DeepCopyInto")
 
 
 @remembered(1024)
