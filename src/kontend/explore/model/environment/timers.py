@@ -45,9 +45,10 @@ MOST_PERIODS: Final = 200
 #: The periods after which a reconcile is compared with itself; and the seconds, more than any deadline has.
 _LATER: Final = tuple(2**power for power in range(1, 11))
 _AT_LAST: Final = 10 * 365 * 86_400
-#: The same for code that may act in a window of time, as during a night: each of the next periods, each hour of the
-#: next week, and the days and months after that.
-_NEXT: Final = tuple(range(1, 41))
+#: The same for code that may act in a window of time, as during a night: each of the next periods, each minute of the
+#: next hour where they end before, each hour of the next week, and the days and months after that.
+_NEXT: Final = 40
+_MINUTE: Final = 60
 _HOUR: Final = 3_600
 _WEEK: Final = 7 * 24
 _HOURS: Final = (*range(1, _WEEK + 1), *(24 * day for day in (*range(8, 32), *range(61, 366, 30))))
@@ -242,9 +243,11 @@ class Timers:
 
     def _close_times(self, world: World, index: int, request: Key, seconds: int) -> Iterator[int]:
         """Seconds from now, for a timer of some seconds."""
-        yield from (seconds * periods for periods in _NEXT)
+        yield from (seconds * periods for periods in range(1, max(_NEXT, _MINUTE // seconds) + 1))
         now = self._start + (world.issued.get(self._label(index, request)) or 0)
         # Of the clock, not from now: then the next situations look at the same times, and their results are known.
+        if seconds * _NEXT < _HOUR:
+            yield from ((now // _MINUTE + minutes) * _MINUTE - now for minutes in range(1, _HOUR // _MINUTE + 1))
         yield from ((now // _HOUR + hours) * _HOUR - now for hours in _HOURS)
 
     def _differs_at(self, world: World, index: int, request: Key, soon: Course, times: Iterable[int]) -> bool:
