@@ -32,6 +32,8 @@ from kontend.runtime.predicates import Event
 USER = "user"
 #: The clock stops after so many periods of a timer: no deadline of the cases is further away.
 _PERIODS = 6
+#: Nor is one of retries, in seconds, whose delays double.
+_LONGEST_DEADLINE = 60
 
 
 class Model(Users):
@@ -109,8 +111,7 @@ class Model(Users):
                     if not self._waits(world.state, instance, call):
                         yield self._call(world, index, in_flight.request, number, f"{name}: {call}")
             for request in sorted(instance.delayed):
-                ready = replace(instance, delayed=instance.delayed - {request}, queue=instance.queue | {request})
-                yield Step(f"{name}: retry of {request}", world.with_instance(index, ready))
+                yield Step(f"{name}: retry of {request}", self._retried(world, index, request))
             for timer in sorted(instance.timers):
                 yield self._fire(world, index, timer, f"{name}: timer of {timer[1]} after {timer[0]} s")
             for kind, position in instance.positions if index == world.members(instance.process)[0] else ():
@@ -131,6 +132,19 @@ class Model(Users):
             name = self.controllers[late.controller].name
             text = f"{name}: late {late.call}"
             yield self._ask_server(rest, late.controller, late.in_flight, late.call, text, late=True)[0]
+
+    def _retried(self, world: World, index: int, request: Key) -> World:
+        """The world after the delay of a retry. The clock moves if the reconcile asks for the time and does nothing."""
+        instance = world.instances[index]
+        ready = replace(instance, delayed=instance.delayed - {request}, queue=instance.queue | {request})
+        after = world.with_instance(index, ready)
+        passed = dict(world.clocks).get((instance.controller, request), 0)
+        if passed > _LONGEST_DEADLINE or len(instance.running) >= self.controllers[instance.controller].max_concurrent:
+            return after
+        before, self.asked_for_time = self.asked_for_time, False
+        is_idle = self._leads_back(world, after, index, request, fails=True)
+        asked, self.asked_for_time = self.asked_for_time, before or self.asked_for_time
+        return after.advanced(instance.controller, request, max(passed, 1)) if asked and is_idle else after
 
     def _fire(self, world: World, index: int, timer: tuple[float, Key], text: str) -> Step:
         """A timer fires, and moves the clock by its seconds, unless that has moved by enough of them before."""
@@ -163,16 +177,20 @@ class Model(Users):
                         return False
         return True
 
-    def _leads_back(self, world: World, ready: World, index: int, request: Key) -> bool:
-        """The reconcile of a request that is ready writes nothing, fails in nothing, and the world is as before."""
+    def _leads_back(self, world: World, ready: World, index: int, request: Key, *, fails: bool = False) -> bool:
+        """The reconcile of a request that is ready writes nothing, fails in nothing, and the world is as before.
+
+        With ``fails`` it may fail in the end.
+        """
         step = self._start(ready, index, request, "", busy=False)
         while True:
-            if step.wrote or step.failed:
+            if step.wrote or (step.failed and not fails):
                 return False
             reconciles = step.world.instances[index].running
-            if not reconciles:
+            under_way = next((reconcile for reconcile in reconciles if reconcile.request == request), None)
+            if under_way is None:
                 return replace(step.world, issued=world.issued) == world
-            number, call = reconciles[0].calls[0]
+            number, call = under_way.calls[0]
             if self._waits(step.world.state, step.world.instances[index], call):
                 return False
             step = self._call(step.world, index, request, number, "")

@@ -141,8 +141,23 @@ def test_a_reconcile_that_asks_for_the_time_and_fails_at_all_times_fails_forever
     assert [violation.property for violation in check(_scenario(Fails())).violations] == ["fails forever"]
 
 
-def acts_at(day: int, hour: int, period: int) -> Controller:
-    """A controller that acts in one hour of a day, and looks every so many seconds."""
+def test_a_wait_that_ends_with_an_error_for_good_is_not_cut_as_a_cycle() -> None:
+    class GivesUp(Controller):
+        kind = WIDGET
+
+        async def reconcile(self, request: Request, api: Api) -> Result:
+            """Wait for five seconds, and fail from then on."""
+            widget = await api.get(self.kind, request)
+            created = datetime.fromisoformat(widget["metadata"]["creationTimestamp"])
+            if (datetime.fromisoformat(api.now()) - created).total_seconds() < 5:
+                return Result(requeue_after=1)
+            raise RuntimeError("too late")
+
+    assert [violation.property for violation in check(_scenario(GivesUp())).violations] == ["fails forever"]
+
+
+def acts_at(window: str, period: int) -> Controller:
+    """A controller that acts at times that begin like this, and looks every so many seconds."""
 
     class Acts(Controller):
         kind = WIDGET
@@ -150,8 +165,7 @@ def acts_at(day: int, hour: int, period: int) -> Controller:
         async def reconcile(self, request: Request, api: Api) -> Result | None:
             """Act in a window of time."""
             widget = await api.live.get(self.kind, request)
-            now = datetime.fromisoformat(api.now().replace("Z", "+00:00"))
-            if (now.day, now.hour) == (day, hour) and not widget.get("status"):
+            if api.now().partition("-")[2].startswith(window) and not widget.get("status"):
                 widget["status"] = {"phase": "GaveUp"}
                 await api.status.update(widget)
             return Result(requeue_after=period)
@@ -159,7 +173,7 @@ def acts_at(day: int, hour: int, period: int) -> Controller:
     return Acts()
 
 
-@pytest.mark.parametrize("acts", [(1, 22, 600), (5, 3, 3_600)])
-def test_a_window_of_time_is_met(acts: tuple[int, int, int]) -> None:
-    verdict = check(_scenario(acts_at(*acts), properties=[never(has_given_up)]))
+@pytest.mark.parametrize(("window", "period"), [("01-01T22", 600), ("01-05T03", 3_600), ("01-01T00:59", 60)])
+def test_a_window_of_time_is_met(window: str, period: int) -> None:
+    verdict = check(_scenario(acts_at(window, period), properties=[never(has_given_up)]))
     assert [violation.property for violation in verdict.violations] == ["has_given_up"]

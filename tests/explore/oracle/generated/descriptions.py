@@ -49,6 +49,27 @@ def _object(kind: str, namespace: str, name: str, fields: Mapping[str, Any] | No
     return obj
 
 
+def _policy(described: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A policy and its binding: writes are refused unless the config map ``a`` has a certain value."""
+    group = "" if described["resources"] == "configmaps" else "example.com"
+    rule = {"apiGroups": [group], "apiVersions": ["*"], "operations": described["operations"]}
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "governed"},
+        "spec": {
+            "failurePolicy": "Fail",
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "matchConstraints": {"resourceRules": [{**rule, "resources": [described["resources"]]}]},
+            "matchConditions": [{"name": "others", "expression": "request.name != 'a'"}],
+            "validations": [{"expression": f"params.data.v == '{described['allowed']}'"}],
+        },
+    }
+    parameters = {"name": "a", "namespace": "default", "parameterNotFoundAction": described["missing"]}
+    spec = {"policyName": "governed", "validationActions": ["Deny"], "paramRef": parameters}
+    return [policy, {**policy, "kind": "ValidatingAdmissionPolicyBinding", "spec": spec}]
+
+
 def _guards(name: str) -> Guards:
     on = name == "on"
     return Guards(
@@ -97,7 +118,10 @@ def scenario_of(described: Mapping[str, Any]) -> Scenario:
     return Scenario(
         controllers,
         crds=[_crd(described["crd"])],
-        objects=[_object(*stored) for stored in described["objects"]],
+        objects=[
+            *(_object(*stored) for stored in described["objects"]),
+            *(_policy(described["policy"]) if described.get("policy") else ()),
+        ],
         actions=[_action(*action) for action in described["actions"]],
         writers=[
             Writer(writer["name"], [_action(*action) for action in writer["actions"]], writer["ordered"])

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from explore.oracle.generated.descriptions import PREDICATES, possible, weight
 from explore.oracle.generated.drawing import MAP
-from explore.oracle.generated.further_parts import FURTHER_THEMES, FurtherParts
+from explore.oracle.generated.further_parts import FURTHER_THEMES
+from explore.oracle.generated.later_parts import LATER_THEMES, LaterParts
 from explore.oracle.generated.objects import BUDGET, CM, NAMESPACE, POD, W2, Json, W
 from explore.oracle.generated.questions import OF_WRITES, PROPERTIES
 
@@ -23,18 +24,23 @@ HEAVIEST: Final = 45.0
 FURTHER_HEAVIEST: Final = 16.0
 #: Seeds from here on have one of the further themes in two of three scenarios.
 FURTHER_FROM: Final = 40_000_000
+#: And from here on one of the latest themes.
+LATER_FROM: Final = 60_000_000
 
 
 def description(seed: int) -> dict[str, Any]:
     """Describe a scenario as JSON."""
     random = Random(seed)
     themes = set(random.sample(THEMES, random.choice((1, 2, 2, 3))))
-    if seed >= FURTHER_FROM and random.random() < 2 / 3:
+    if seed >= LATER_FROM and random.random() < 2 / 3:
+        themes = set(random.sample(THEMES, random.choice((0, 0, 1)))) | {random.choice(LATER_THEMES)}
+        themes -= {"clock"} if "deadlines" in themes else set()  # what is written then would tell retries apart
+    elif seed >= FURTHER_FROM and random.random() < 2 / 3:
         themes = set(random.sample(THEMES, random.choice((0, 1, 1, 2)))) | {random.choice(FURTHER_THEMES)}
     return _ScenarioMaker(random, themes).scenario()
 
 
-class _ScenarioMaker(FurtherParts):
+class _ScenarioMaker(LaterParts):
     """Draws one scenario."""
 
     def scenario(self) -> dict[str, Any]:
@@ -56,7 +62,7 @@ class _ScenarioMaker(FurtherParts):
             "faults": self.faults(),
         }
         self.finish(made)
-        heaviest = FURTHER_HEAVIEST if self.themes & set(FURTHER_THEMES) else HEAVIEST
+        heaviest = FURTHER_HEAVIEST if self.themes & {*FURTHER_THEMES, *LATER_THEMES} else HEAVIEST
         while weight(made) > heaviest and self.lighten(made):
             pass
         # The oracle does not share own writes between controllers, so guarded reads need caches of their own.
@@ -69,7 +75,7 @@ class _ScenarioMaker(FurtherParts):
         ways = [name for name, least in (("lag", 0), ("concurrent", 1)) if made[name] > least]
         ways += ["actions"] if len(made["actions"]) > 1 else []
         ways += ["code"] if max(len(controller["code"]) for controller in made["controllers"]) > 3 else []
-        if self.themes & set(FURTHER_THEMES):
+        if self.themes & {*FURTHER_THEMES, *LATER_THEMES}:
             ways += ["faults"] if made["faults"] else []
             ways += ["writers"] if sum(len(writer["actions"]) for writer in made.get("writers", ())) > 1 else []
         if not ways:

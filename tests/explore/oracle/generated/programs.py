@@ -73,7 +73,7 @@ class _Run:
     def value(self, expression: Json) -> Json:
         """The value of an expression."""
         name, *arguments = expression
-        return getattr(self, f"of_{name}")(*arguments)
+        return getattr(self, f"of_{name.replace(' ', '_')}")(*arguments)
 
     def of_const(self, value: Json) -> Json:
         return copy.deepcopy(value)
@@ -121,8 +121,18 @@ class _Run:
             return False
         return (datetime.fromisoformat(self.api.now()) - begun).total_seconds() >= seconds
 
+    def of_window(self, unit: str, number: int) -> Json:
+        """It is this quarter of an hour or of a day, or this weekday."""
+        now = datetime.fromisoformat(self.api.now())
+        at = {"quarter of an hour": now.minute // 15, "quarter of a day": now.hour // 6, "weekday": now.weekday()}
+        return at[unit] == number
+
     def of_kept(self) -> Json:
         return self.program.kept
+
+    def of_more_kept(self, most: int) -> Json:
+        kept = self.program.kept
+        return min((kept if isinstance(kept, int) else 0) + 1, most)
 
     def of_text(self, *expressions: Json) -> Json:
         return "-".join(str(self.value(expression)).lower() for expression in expressions)

@@ -42,6 +42,8 @@ def _smaller(described: Description) -> Iterator[Description]:
     for index, writer in enumerate(writers):
         for shorter in _shorter(writer["actions"]):
             yield {**described, "writers": [*writers[:index], {**writer, "actions": shorter}, *writers[index + 1 :]]}
+    if described.get("policy"):
+        yield {**described, "policy": {}}
     if described["collector"]:
         yield {**described, "collector": ""}
     for name, plain in (("lag", 0), ("concurrent", 1), ("guards", "off"), ("crd", []), ("atomic", False)):

@@ -6,7 +6,7 @@ without numbers, times and checksums, and the part that repeats is the cycle. As
 else at a later time, the run may yet come to an end, and is followed further.
 
 A search that comes back to a state up to counters asks the same about what follows (:func:`goes_on`): code may read
-the counter, and stop.
+the counter, or the time, and stop.
 """
 
 from __future__ import annotations
@@ -75,8 +75,14 @@ def _cycle_of(model: Model) -> Cycle | None:
 
 
 def goes_on(model: Model, world: World) -> bool:
-    """The unperturbed run from a state does not come to an end, as far as it is followed, unless a user acts."""
-    return _followed(model, world, acts=False, most_timers=2 * MOST_PERIODS) is not None
+    """The unperturbed run from a state writes again and again, as far as it is followed, unless a user acts.
+
+    One that ends with the same error forever does not go on, nor does a wait for a time that is yet to come.
+    """
+    if model.mechanics.timers.may_end(world):
+        return False
+    run = _followed(model, world, acts=False, most_timers=2 * MOST_PERIODS)
+    return run is not None and bool(run.written) and 2 * run.written[-1][0] > len(run.schedule)
 
 
 def _followed(model: Model, world: World, *, acts: bool = True, most_timers: int = _MOST_TIMERS) -> _Endless | None:
