@@ -145,14 +145,18 @@ package main
 import (
 	"flag"
 
+	gatewayv1 "example.com/gateway/api/v1"
 	"example.com/lib/clients"
 	"example.com/widgets/internal/hooks"
 	"example.com/widgets/internal/widgets"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
 func main() {
 	image := flag.String("image", "", "")
 	flag.Parse()
+	_ = clientgoscheme.AddToScheme(scheme)
+	_ = gatewayv1.Install(scheme)
 	names := clients.Names{Prefix: "w-", Depth: 2}
 	_ = (&widgets.WidgetReconciler{
 		Names: clients.Cached(names), Kind: &widgets.Kind{}, Image: *image, Hook: hooks.New(),
@@ -188,11 +192,14 @@ def test_fields_get_the_values_of_main_that_mean_the_same_in_a_test(tmp_path: Pa
     assert run(["--go", str(package)]) == 0
     text = (package / "explore_test.go").read_text()
     # Hooks may import the package itself, and the image comes from a flag.
-    assert "// Not set: Image string, Hook any. Give them the values that main gives them (main.go:16)." in text
+    assert "// Not set: Image string, Hook any. Give them the values that main gives them (main.go:20)." in text
     made = '(&WidgetReconciler{Names: clients.Cached(clients.Names{Prefix: "w-", Depth: 2}), Kind: &Kind{}})'
     assert f"{made}.SetupWithManager(mgr)" in text
     assert '\t"example.com/lib/clients"\n' in text
     assert "hooks" not in text
+    # Reconciles make objects of kinds that are not watched, too.
+    assert "\tutilruntime.Must(gatewayv1.Install(scheme))\n" in text
+    assert text.count("clientgoscheme.AddToScheme(scheme)") == 1
 
 
 def test_functions_that_take_a_manager_are_called_where_no_type_has_a_method(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from kontend.cli.go_values import Value, value_of
 
 #: Directories without code of the module itself.
 _SKIPPED: Final = frozenset({"vendor", "testdata", "node_modules"})
+#: The usual names of functions that add kinds to a scheme.
+_ADDING: Final = ("AddToScheme", "Install")
 #: The largest file that is read: longer ones are generated.
 _LARGEST: Final = 500_000
 
@@ -28,6 +30,8 @@ class Made:
 
     #: The file, relative to the module, and the line.
     place: str
+    #: The functions that add kinds to a scheme there: the import path and the alias of the package, and the name.
+    schemes: tuple[tuple[str, str, str], ...]
     #: The types that stand for type parameters, as they are written, with the imports that they need: alias to path.
     types: str
     imports: tuple[tuple[str, str], ...]
@@ -76,6 +80,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 def _in(file: GoFile, name: str, package: str, place: str) -> Iterator[tuple[int, Made]]:
     """Yield the literals in a file. ``package`` is the directory of the type in the module, empty for its own files."""
+    schemes = tuple(_schemes(file))
     for literal in syntax.captures(file.root, "(composite_literal) @made", "made"):
         node = syntax.field(literal, "type")
         kind = file.type_of_node(node)
@@ -91,7 +96,18 @@ def _in(file: GoFile, name: str, package: str, place: str) -> Iterator[tuple[int
         imports = tuple((alias, where) for alias, where in file.imports.items() if alias in used)
         own = "" if path.startswith("dir:") else path
         line = syntax.line(literal)
-        yield line, Made(f"{place}:{line}", syntax.text(types), imports, dict(_values(file, literal, own)))
+        yield line, Made(f"{place}:{line}", schemes, syntax.text(types), imports, dict(_values(file, literal, own)))
+
+
+def _schemes(file: GoFile) -> Iterator[tuple[str, str, str]]:
+    """Yield the functions that are called with a scheme alone."""
+    for name in _ADDING:
+        for call in file.calls_of(name):
+            operand = syntax.text(syntax.field(call, "function", "operand"))
+            given = [syntax.text(argument) for argument in syntax.arguments(call)]
+            # Charts are installed, too.
+            if operand in file.imports and len(given) == 1 and given[0].lower().endswith(("scheme", "scheme()")):
+                yield file.imports[operand], operand, name
 
 
 def _values(file: GoFile, literal: syntax.Node, package: str) -> Iterator[tuple[str, Value]]:

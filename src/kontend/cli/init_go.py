@@ -54,7 +54,8 @@ class _Test:
     """The parts of the test."""
 
     imports: dict[str, str] = field(default_factory=dict)
-    schemes: list[str] = field(default_factory=list)
+    #: The functions that add kinds to the scheme, by the paths of their packages.
+    schemes: dict[str, str] = field(default_factory=dict)
     setups: list[str] = field(default_factory=list)
 
 
@@ -88,7 +89,7 @@ def go_test(directory: Path) -> str:
         }
     )
     if "AddToScheme" in package.functions or "AddToScheme" in package.variables:
-        test.schemes.append("AddToScheme")
+        test.schemes[""] = "AddToScheme"
     for function in functions:
         _add(test, package, function)
     name = next(syntax.text(node) for node in syntax.captures(files[0].root, "(package_identifier) @name", "name"))
@@ -98,6 +99,12 @@ def go_test(directory: Path) -> str:
 def _add(test: _Test, package: GoPackage, function: GoFunction) -> None:
     """Add a controller to the test."""
     file = function.file
+    directory = Path(package.directory)
+    literals = literals_of(directory, function.receiver_type) if function.receiver_type else []
+    for path, alias, name in dict.fromkeys(scheme for made in literals for scheme in made.schemes):
+        known = test.imports.get(path) or alias
+        if known != "clientgoscheme" and _imports(test, package, {known: path}):
+            test.schemes |= {path: f"{known}.{name}"}
     for literal in syntax.captures(function.node, "(composite_literal) @made", "made"):
         kind = file.type_of_node(syntax.field(literal, "type"))
         alias = next((alias for alias, path in file.imports.items() if kind and path == kind.package), "")
@@ -105,9 +112,8 @@ def _add(test: _Test, package: GoPackage, function: GoFunction) -> None:
         is_object = literal.parent is not None and literal.parent.type == "unary_expression"
         if kind is None or not alias or not is_object or kind.package.startswith((_BUILT_IN, _CLIENT, _RUNTIME)):
             continue
-        test.imports[kind.package] = alias
-        if f"{alias}.AddToScheme" not in test.schemes:
-            test.schemes.append(f"{alias}.AddToScheme")
+        alias = test.imports.setdefault(kind.package, alias)
+        test.schemes.setdefault(kind.package, f"{alias}.AddToScheme")
     arguments = ", ".join(_arguments(test, function))
     if not function.receiver_type:
         test.setups.append(_checked(f"{function.name}({arguments})"))
@@ -122,7 +128,6 @@ def _add(test: _Test, package: GoPackage, function: GoFunction) -> None:
         else:
             unknown[name] = struct.tags.get(name, type_name.name) if struct else type_name.name
     is_generic = struct is not None and bool(struct.generics)
-    literals = literals_of(Path(package.directory), function.receiver_type) if unknown or is_generic else []
     given = literals[0].values if literals and not is_generic else {}
     for name in [name for name in unknown if name in given]:
         if _imports(test, package, given[name].imports):
@@ -211,7 +216,7 @@ def _lines(name: str, test: _Test) -> Iterator[str]:
     yield "// TestExplore hands the controllers of this package to the explorer: kontend explore --go ."
     yield "func TestExplore(t *testing.T) {"
     yield "\tscheme := runtime.NewScheme()"
-    for add in ["clientgoscheme.AddToScheme", *test.schemes]:
+    for add in ["clientgoscheme.AddToScheme", *test.schemes.values()]:
         yield f"\tutilruntime.Must({add}(scheme))"
     yield "\tkontend.Explore(t, scheme, func(mgr ctrl.Manager) error {"
     for setup in test.setups:
