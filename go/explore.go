@@ -87,11 +87,13 @@ type exploration struct {
 	options ctrl.Options
 	// Recorders of the manager create their Events.
 	recordsEvents bool
-	module        string
-	mapper        meta.RESTMapper
-	resources     []resource
-	views         *views
-	controllers   map[string]*controller
+	// Connections fail, in place of ending the exploration.
+	isOffline   bool
+	module      string
+	mapper      meta.RESTMapper
+	resources   []resource
+	views       *views
+	controllers map[string]*controller
 	// The same, in the order in which they were added.
 	order     []*controller
 	events    []declared

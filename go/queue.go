@@ -47,7 +47,7 @@ func (q *queue[T]) added(item T, how string, after time.Duration) {
 	}
 	asked, err := requestOf(item)
 	if err != nil {
-		r.refuse(problemOutside, err.Error())
+		r.refuse(problemUnsupported, err.Error())
 		return
 	}
 	r.mu.Lock()

@@ -304,6 +304,12 @@ def test_each_representation_of_a_kind_has_a_view_of_its_own() -> None:
     assert "stale: the server has version" in text
 
 
+def test_connections_fail_where_a_test_says_so() -> None:
+    violation = _explored("Offline").documents[0].violation
+    assert violation.property == "fails forever"
+    assert "connect: connection refused" in violation.sentence
+
+
 def test_temporary_files_have_names_of_their_own() -> None:
     verdict = _explored("Files")
     assert verdict.exhausted

@@ -249,7 +249,8 @@ class GoProcess:
 _PROBLEMS: Final = {
     "deadlock": "deadlock: all goroutines of the reconcile wait for each other",
     "goroutines": "the reconcile has returned, and goroutines that it started go on; it must wait for them",
-    "outside": "the reconcile {}, which cannot be explored: it may only call the API server",
+    "outside": "the reconcile {}, which cannot be explored: it may only call the API server; give it a fake that is "
+    "declared with kontend.External, or let connections fail with the option kontend.Offline()",
     "watch": "the reconcile starts to watch {}, which cannot be explored: watch it where the controller is set up",
     "stuck": "the reconcile neither makes a call nor waits for time to pass: an endless loop, a mutex that is never "
     "unlocked, or input and output of its own",

@@ -9,6 +9,7 @@ from pathlib import Path
 from kontend.explore.golang.build import go_tests
 from kontend.explore.golang.controllers import controllers_of_test
 from kontend.explore.preflight import initial_cluster
+from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.scenario import Scenario
 from kontend.explore.sources.definitions import definitions_near
 from kontend.explore.sources.generated import basis_of, generated_scenarios
@@ -33,7 +34,12 @@ def go_scenarios(package: Path, inputs: Inputs, names: Iterable[str] = ()) -> di
     given = replace(inputs, crds=tuple(known.values()))
     _check(given)
     scenarios: dict[str, Scenario] = {}
-    for test in go_tests(package, wanted):
+    tests = go_tests(package, wanted)
+    found = [test.name for test in tests]
+    for name in wanted:
+        if name not in found:
+            raise BadScenario(f"{package}: {not_among('test', name, found)}")
+    for test in tests:
         if not wanted or test.name in wanted:
             controllers = controllers_of_test(test, given.crds)
             generated = generated_scenarios(test.name, list(controllers), known, given)

@@ -153,7 +153,12 @@ func TestExploreTypedHeaders(t *testing.T) {
 	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error { return Headers(mgr, true) })
 }
 
-func TestExploreFiles(t *testing.T)   { explore(t, Files) }
+func TestExploreFiles(t *testing.T) { explore(t, Files) }
+func TestExploreOffline(t *testing.T) {
+	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error {
+		return (&Reconciler{Client: mgr.GetClient(), Do: Dials}).SetupWithManager(mgr)
+	}, kontend.Offline())
+}
 func TestExploreSecures(t *testing.T) { explore(t, Secures) }
 func TestExploreRolls(t *testing.T)   { explore(t, Rolls) }
 
