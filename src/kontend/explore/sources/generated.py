@@ -55,13 +55,15 @@ def generated_scenarios(
     controllers: list[Controller],
     known: Mapping[tuple[str, str], dict[str, Any]] | None = None,
     inputs: Inputs | None = None,
+    samples: Mapping[tuple[str, str], Mapping[str, Any]] | None = None,
 ) -> dict[str, Scenario]:
     """The plainest scenarios for some controllers: ``name``, ``name/deleted`` and so on. Raises :class:`BadScenario`.
 
-    Objects of the ``inputs`` take the place of generated ones; actions of theirs leave one scenario, with these.
+    Objects of the ``inputs`` take the place of generated ones; actions of theirs leave one scenario, with these. Where
+    a schema wants more of an object than an example can guess, a sample of its kind takes its place.
     """
     given = inputs or Inputs()
-    changed = _changed(controllers, known, given)
+    changed = _changed(controllers, known, given, samples or {})
     scenarios = {name: changed}
     if not given.actions:
         first = changed.objects[0]
@@ -138,7 +140,10 @@ def _written_in(scenario: Scenario, model: Model) -> set[tuple[str, Key]]:
 
 
 def _changed(
-    controllers: list[Controller], known: Mapping[tuple[str, str], dict[str, Any]] | None, given: Inputs
+    controllers: list[Controller],
+    known: Mapping[tuple[str, str], dict[str, Any]] | None,
+    given: Inputs,
+    samples: Mapping[tuple[str, str], Mapping[str, Any]],
 ) -> Scenario:
     """One object of each kind, the first of them changed once by a user.
 
@@ -179,7 +184,13 @@ def _changed(
     except BadScenario as error:
         if given.objects:
             raise
-        raise BadScenario(f"no example object could be generated: {error.message}; define a Scenario", line) from error
+        instead = tuple(samples.get((obj["apiVersion"], obj["kind"]), obj) for obj in objects)
+        if any(sample is not obj for sample, obj in zip(instead, objects, strict=True)):
+            return _changed(controllers, known, replace(given, objects=instead), {})
+        raise BadScenario(
+            f"no example object could be generated: {error.message}; give one with --objects, or define a Scenario",
+            line,
+        ) from error
     checked_cluster(scenario)
     return scenario
 

@@ -14,6 +14,7 @@ from kontend.explore.scenario import Scenario
 from kontend.explore.sources.definitions import definitions_near
 from kontend.explore.sources.generated import basis_of, generated_scenarios
 from kontend.explore.sources.inputs import Inputs
+from kontend.explore.sources.samples import samples_of
 from kontend.kube.crd.permissive import permissive_crd
 from kontend.kube.meta.names import parse_kind
 from kontend.runtime.guards import Guards
@@ -25,14 +26,16 @@ def go_scenarios(package: Path, inputs: Inputs, names: Iterable[str] = ()) -> di
     The definitions of its module are installed beside those of the ``inputs``. Raises :class:`BadScenario`.
     """
     wanted = tuple(dict.fromkeys(basis_of(name) for name in names))
+    directories = _up_to_module(package.resolve())
     near = {
         kind: dict(manifest.obj)
-        for directory in reversed(_up_to_module(package.resolve()))
+        for directory in reversed(directories)
         for kind, manifest in definitions_near(directory / "go.mod").items()
     }
     known = near | {(crd["spec"]["group"], crd["spec"]["names"]["kind"]): dict(crd) for crd in inputs.crds}
     given = replace(inputs, crds=tuple(known.values()))
     _check(given)
+    samples = samples_of(directories)
     scenarios: dict[str, Scenario] = {}
     tests = go_tests(package, wanted)
     found = [test.name for test in tests]
@@ -42,7 +45,7 @@ def go_scenarios(package: Path, inputs: Inputs, names: Iterable[str] = ()) -> di
     for test in tests:
         if not wanted or test.name in wanted:
             controllers = controllers_of_test(test, given.crds)
-            generated = generated_scenarios(test.name, list(controllers), known, given)
+            generated = generated_scenarios(test.name, list(controllers), known, given, samples)
             # The guards are those of our own client and cache.
             scenarios |= {name: replace(scenario, guards=Guards.off()) for name, scenario in generated.items()}
     return scenarios
