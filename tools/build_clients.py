@@ -29,6 +29,7 @@ OPERATORS = {
     "kro": ("github.com/kubernetes-sigs/kro", ("v0.9.3", "v0.9.4"), "cmd/controller", "helm/crds"),
     "zookeeper": ("github.com/pravega/zookeeper-operator", ("v0.2.14", "v0.2.15"), "", "config/crd/bases"),
     "jobset": ("sigs.k8s.io/jobset", ("v0.11.1",), "", "config/components/crd/bases"),
+    "rabbitmq1": ("github.com/rabbitmq/cluster-operator", ("v1.6.0", "v1.8.0"), "", "config/crd/bases"),
     "rabbitmq": ("github.com/rabbitmq/cluster-operator/v2", ("v2.20.0",), "cmd", "config/crd/bases"),
 }
 #: Operators with webhooks: the directory from which kubectl makes their configurations, Services and Secrets.

@@ -55,6 +55,6 @@ def test_after_the_last_action_lists_of_its_kind_with_other_objects_come_first()
     assert (first.resource, first.after) == ("deployments.apps", 3)
     # While it was being deleted, each other list once, then those with an old status.
     kinds = [plan.perturbations[0] for plan in plans]
-    assert kinds[0] == Rewind("deployments.apps", 3, 4)
+    assert kinds[0] == Rewind("deployments.apps", 3, 2, changes=True)
     assert kinds.index(Rewind("deployments.apps", 3, 1)) > 4
     assert len(set(kinds)) == len(kinds)

@@ -218,9 +218,11 @@ class Rewind(Perturbation):
     after: int
     #: ... onto the state in which this number of later events of the resource is missing.
     events: int
+    #: Only events count that create or delete an object, begin to, or change its spec.
+    changes: bool = False
 
     def __str__(self) -> str:
-        age = f"{self.events} event{'s'[: self.events > 1]}"
+        age = f"{self.events} {'change' if self.changes else 'event'}{'s'[: self.events > 1]}"
         return f"restart after action {self.after} onto a list of {self.resource} that is {age} old"
 
 

@@ -13,11 +13,13 @@ from typing import Final, NamedTuple
 from kontend.cluster.state import State
 from kontend.live.gate.perturbation import Rewind
 from kontend.live.gate.plan import Plan
+from kontend.live.runs.older_states import older_versions
 from kontend.live.runs.outcome import Run
 
-#: Older lists that are tried for a resource: of a phase, from the newest back, and at the end of all earlier phases.
-_RECENT: Final = 4
-_EARLIER: Final = 8
+#: The oldest list that is tried, in events.
+_MOST: Final = 8
+_RECENT: Final = "an API server that lags behind answers the first list"
+_EARLIER: Final = "the first list is older than the last action: it may show what has been deleted since"
 
 #: The likeness of a list that differs in nothing that matters.
 _SAME: Final = 3
@@ -68,20 +70,19 @@ def _older(run: Run, resources: Collection[str], last: int) -> Iterator[_Older]:
     states = [run.initial, *run.phases]
     for number in range(1, min(last + 1, len(states) - 1)):
         start, end = states[number], states[number + 1]
+        oldest = states[1 if number == last else number].resource_version
         for resource in sorted(resources):
-            changes = end.changes_since(end.floor, resource)
-            recent = len(end.changes_since(start.resource_version, resource))
-            backs = [*range(1, min(recent, _RECENT) + 1)]
-            why = "an API server that lags behind answers the first list"
-            if number == last:
-                earlier = len(start.changes_since(states[1].resource_version, resource))
-                backs += range(recent + 1, recent + min(earlier, _EARLIER) + 1)
-            for back in backs:
-                if back > recent:
-                    why = "the first list is older than the last action: it may show what has been deleted since"
-                view = _view(end, resource, changes[-back].resource_version - 1)
-                plan = Plan((Rewind(resource, number, back),), why)
-                yield _Older(plan, number, resource, view, _view(end, resource, end.resource_version))
+            current = _view(end, resource, end.resource_version)
+            changes = older_versions(end, resource, changes=True)
+            events = older_versions(end, resource, changes=False)
+            for versions, counted in ((changes, True), (events, False)):
+                for back, version in enumerate(reversed(versions), start=1):
+                    if version < oldest or back > _MOST:
+                        break
+                    if counted or version not in changes:
+                        why = _EARLIER if version < start.resource_version else _RECENT
+                        plan = Plan((Rewind(resource, number, back, changes=counted),), why)
+                        yield _Older(plan, number, resource, _view(end, resource, version), current)
 
 
 def _view(state: State, resource: str, resource_version: int) -> _View:

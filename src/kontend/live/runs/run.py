@@ -17,6 +17,7 @@ from typing import Any
 from kontend.live.gate.perturbation import Rewind, Skip
 from kontend.live.gate.plan import Plan
 from kontend.live.runs.afterwards import timers_of, watch_healing
+from kontend.live.runs.older_states import older_versions
 from kontend.live.runs.outcome import Run
 from kontend.live.runs.phases import Act, ActUnwatched, ActWhileDown, Begin, Phase, next_phase, restarts
 from kontend.live.runs.recording import Recording
@@ -122,10 +123,10 @@ async def _skip(skip: Skip, stage: Stage) -> None:
 async def _rewind(rewind: Rewind, stage: Stage, recording: Recording) -> None:
     """Restart the process onto an older list, let it work with that, then let it catch up."""
     state = stage.server.state
-    changes = state.changes_since(0 if state.floor == 0 else state.floor, rewind.resource)
-    if len(changes) < rewind.events:
+    versions = older_versions(state, rewind.resource, changes=rewind.changes)
+    if len(versions) < rewind.events:
         return
-    version = changes[-rewind.events].resource_version - 1
+    version = versions[-rewind.events]
     objects = state.objects_at(rewind.resource, version)
     older = state.replace(kinds=state.kinds.insert(rewind.resource, objects), resource_version=version)
     stage.gate.rewound = {rewind.resource: older}
