@@ -69,3 +69,25 @@ def test_what_has_lost_its_owner_is_compared() -> None:
 
     places = found(rolled_out("app:1", then=orphan), rolled_out("app:1"))
     assert any(place.startswith("replicasets.apps default/web-") for place in places)
+
+
+def test_what_the_operator_has_touched_in_one_run_only_is_compared_with_what_it_is_in_another() -> None:
+    """A user who enlarges a claim before the operator has looked leaves it nothing to write."""
+
+    def annotate(cluster: Cluster) -> None:
+        (replica_set,) = cluster.list("ReplicaSet.apps/v1")
+        name = replica_set["metadata"]["name"]
+        for note in ({"note": "x"}, {"note": None}):
+            change = {"metadata": {"annotations": note}}
+            cluster.patch("ReplicaSet.apps/v1", name, change, manager="operator")
+        cluster.patch("ReplicaSet.apps/v1", name, {"metadata": {"labels": {"app": "web"}}}, manager="operator")
+        cluster.apply(
+            {**replica_set, "metadata": {"name": name, "labels": {"app": "web"}}, "spec": {"replicas": 1}},
+            manager="operator",
+            force=True,
+        )
+
+    touched, derived = rolled_out("app:1", then=annotate), rolled_out("app:1")
+    assert any(resource == "replicasets.apps" for resource, _ in comparable(Cluster().state, touched))
+    assert found(touched, derived) == []
+    assert found(derived, touched) == []

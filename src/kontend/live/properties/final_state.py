@@ -71,6 +71,10 @@ def _differences(got: Objects, expected: Objects) -> Iterator[Difference]:
     for key in sorted({*got, *expected}):
         title = f"{key[0]} {key[1]}"
         mine, theirs = apart(got.get(key, []), expected.get(key, []))
+        if len(mine) > len(theirs) and key in expected.derived:
+            mine, theirs = _with(expected.derived[key], mine, theirs)
+        elif len(theirs) > len(mine) and key in got.derived:
+            theirs, mine = _with(got.derived[key], theirs, mine)
         for left, right in zip(mine, theirs, strict=False):
             for path in changed(right, left):
                 yield Difference(Place(title, path), value_at(left, path), value_at(right, path))
@@ -78,6 +82,12 @@ def _differences(got: Objects, expected: Objects) -> Iterator[Difference]:
             yield Difference(Place(title), left, None, len(got.get(key, [])))
         for right in theirs[len(mine) :]:
             yield Difference(Place(title), None, right)
+
+
+def _with(derived: list[dict[str, Any]], more: list[Any], fewer: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Return two lists, the shorter one with derived objects in the place of those that it lacks."""
+    more, left = apart(more, derived)
+    return more, fewer + left[: max(0, len(more) - len(fewer))]
 
 
 def apart(mine: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> tuple[list[Any], list[Any]]:

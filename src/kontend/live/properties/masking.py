@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
@@ -51,8 +52,15 @@ _VERSION: Final = "<version>"
 EACH: Final = "[]"
 #: The shortest beginning of a uid that is taken for one within another text.
 _SHORT_UID: Final = 8
-#: Masked objects by resource and masked name.
-Objects = dict[tuple[str, str], list[dict[str, Any]]]
+
+
+class Objects(dict[tuple[str, str], list[dict[str, Any]]]):
+    """Masked objects by resource and masked name; ``derived`` are those that only count where others are compared.
+
+    An object that the operator touches in one run is compared with what it is in another, where it is only derived.
+    """
+
+    derived: Mapping[tuple[str, str], list[dict[str, Any]]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,7 @@ def comparable(initial: State, state: State, mask: Mask = NO_MASK) -> Objects:
     """
     objects = []
     derived: set[tuple[str, Key]] = set()
-    by_title: Objects = defaultdict(list)
+    by_title: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     uids = {
         str(version.content()["metadata"].get("uid", ""))
         for resource in state.kinds
@@ -136,15 +144,17 @@ def comparable(initial: State, state: State, mask: Mask = NO_MASK) -> Objects:
     if any(key.name == SECOND for key in initial.objects("pods")):  # whoever took over has its name in locks
         names.masked[SECOND] = PRIMARY
     names.settle()
+    left_out: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for resource, key, obj in objects:
-        if (resource, key) in derived:
-            continue
-        clean = _clean(resource, obj, names, mask)
-        by_title[resource, _title(key, names.masked.get(key.name, key.name))].append(clean)
-    for many in by_title.values():
+        title = resource, _title(key, names.masked.get(key.name, key.name))
+        chosen = left_out if (resource, key) in derived else by_title
+        chosen[title].append(_clean(resource, obj, names, mask))
+    for many in (*by_title.values(), *left_out.values()):
         if len(many) > 1:
             many.sort(key=lambda obj: orjson.dumps(obj, option=orjson.OPT_SORT_KEYS))
-    return dict(by_title)
+    made = Objects(by_title)
+    made.derived = dict(left_out)
+    return made
 
 
 @lru_cache(maxsize=4096)
