@@ -100,15 +100,30 @@ def test_a_pseudo_terminal_shows_the_line_and_no_trace_of_it_in_the_results() ->
     shown = os.read(ours, 100_000).decode()
     os.close(ours)
     assert re.search(
-        r"\r[\d,]+ states, [\d,]+/s, [\d,]+ to expand, depth \d+, \d perturbations?, [\d,]+ MiB, \d+ violation", shown
+        r"\rbuggy: [\d,]+ states, [\d,]+/s, [\d,]+ to expand, depth \d+, \d perturbations?, [\d,]+ MiB, \d+ violation",
+        shown,
     )
     assert " s left" in shown
     assert json.loads(out)["buggy"]["states"] > 500
 
 
-def test_nothing_is_shown_without_a_terminal() -> None:
+def test_without_a_terminal_a_long_search_writes_a_line_ever_more_seldom() -> None:
+    now = [0.0]
     stream = io.StringIO()
-    line = ProgressLine(stream=stream)
+    line = ProgressLine(name="grow", stream=stream, clock=lambda: now[0])
+    for second in range(1, 100):
+        now[0] = float(second)
+        line(Snapshot(second * 10, 1))
+    line.clear()
+    shown = stream.getvalue().splitlines()
+    assert [text.split(",")[0] for text in shown] == ["grow: 100 states", "grow: 300 states", "grow: 700 states"]
+
+
+def test_a_short_search_writes_no_line_without_a_terminal() -> None:
+    now = [0.0]
+    stream = io.StringIO()
+    line = ProgressLine(stream=stream, clock=lambda: now[0])
+    now[0] = 9.0
     line(Snapshot(1, 1))
     line.clear()
     assert stream.getvalue() == ""

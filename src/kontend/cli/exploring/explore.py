@@ -16,6 +16,7 @@ from kontend.cli.bounds import add_bounds, chosen_bounds
 from kontend.cli.command import ExitCode, Parser, UsageError, at_least, columns, usage_errors, write, write_page
 from kontend.cli.exploring.by_hand import explore_by_hand
 from kontend.cli.exploring.expect import answer, as_json, exit_code, expected_property
+from kontend.cli.exploring.interrupts import Interrupts
 from kontend.cli.exploring.progress import ProgressLine
 from kontend.cli.exploring.targets import Target, find_targets, shown_inputs, with_bounds
 from kontend.cli.exploring.targets import add_options as add_target_options
@@ -72,8 +73,9 @@ def run(argv: Sequence[str]) -> int:
             origins = {title: target.origin for title, target in targets.items()}
             return explore_by_hand(_title(targets), scenarios, origins=origins, port=options.port)
         expected = expected_property(options.expect, scenarios) if options.expect else ""
-        verdicts = _explored(targets, options)
-    if options.fix:
+        with Interrupts() as interrupts:
+            verdicts = _explored(targets, options, interrupts)
+    if options.fix and not interrupts.came:
         _show_fixes(targets, verdicts, options)
     documents = {name: explained_documents(verdict) for name, verdict in verdicts.items()}
     files = {name: [_saved(options.failures, document) for document in documents[name]] for name in verdicts}
@@ -94,20 +96,26 @@ def run(argv: Sequence[str]) -> int:
             text = _text(name, verdict, files[name], verbose=options.verbose, planned=planned)
             title, _, rest = text.partition("\n")
             write(f"{title}\n{shown_inputs(targets[name])}{rest}")
-        left = [name for name in targets if name not in verdicts]
-        if left:
-            write(f"not explored, because the user who changes an object finds a violation: {', '.join(left)}\n")
+    left = [name for name in targets if name not in verdicts]
+    if interrupts.came:
+        sys.stderr.write(f"kontend explore: interrupted; not explored: {', '.join(left) or 'nothing else'}\n")
+    elif left and options.output_format == "text" and not expected:
+        write(f"not explored, because the user who changes an object finds a violation: {', '.join(left)}\n")
     if expected:
         return exit_code(verdicts, expected)
     if any(verdict.violations for verdict in verdicts.values()):
         return ExitCode.FINDINGS
     if options.strict and any(verdict.warnings or verdict.untested for verdict in verdicts.values()):
         return ExitCode.UNDECIDED
-    return ExitCode.OK if all(verdict.ok for verdict in verdicts.values()) else ExitCode.UNDECIDED
+    holds = all(verdict.ok for verdict in verdicts.values()) and not (interrupts.came and left)
+    return ExitCode.OK if holds else ExitCode.UNDECIDED
 
 
-def _explored(targets: Mapping[str, Target], options: Namespace) -> dict[str, Verdict]:
-    """Explore all targets, and make some of their runs again in other processes."""
+def _explored(targets: Mapping[str, Target], options: Namespace, interrupts: Interrupts) -> dict[str, Verdict]:
+    """Explore all targets, and make some of their runs again in other processes.
+
+    After an interruption it begins no other target. Raises ``KeyboardInterrupt`` where none has a verdict.
+    """
     plans = _plans(options, targets)
     verdicts: dict[str, Verdict] = {}
     runs: dict[Path, list[dict[str, Any]]] = {}
@@ -135,13 +143,18 @@ def _explored(targets: Mapping[str, Target], options: Namespace) -> dict[str, Ve
         if title in plans:
             verdicts[title] = explore_plan(target.scenario, plans[title], target.origin)
             continue
-        line = ProgressLine(target.scenario.bounds.seconds)
+        line = ProgressLine(target.scenario.bounds.seconds, name=title)
         try:
             known = Source(str(target.file.resolve()), target.name, target.scenario.bounds, target.inputs)
             chosen = replace(search, progress=line, source=known)
             verdicts[title] = explore(target.scenario, chosen, inspect=record, origin=target.origin)
+        except KeyboardInterrupt:
+            if not verdicts:
+                raise
         finally:
             line.clear()
+        if interrupts.came:
+            break
     if not options.one_process:
         inputs = next(iter(targets.values())).inputs
         for file, recorded in runs.items():

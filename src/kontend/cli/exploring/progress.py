@@ -1,4 +1,4 @@
-"""The progress of a search, as one line on a terminal."""
+"""The progress of a search: one line on a terminal, and a line from time to time in a log."""
 
 from __future__ import annotations
 
@@ -16,31 +16,49 @@ _WIDTH: Final = 120
 _LEAST_IMPORTANT_FIRST: Final = ("speed", "memory", "perturbations", "depth", "frontier", "left", "violations")
 #: Seconds between two changes of the line.
 _OFTEN: Final = 0.2
+#: Seconds to the first line where there is no terminal. The waits double, so that an hour adds ten lines to a log.
+_FIRST: Final = 10.0
 
 
 class ProgressLine:
-    """Shows snapshots of a search in one line that is overwritten. Nothing is shown where there is no terminal."""
+    """Shows snapshots of a search in one line that is overwritten.
+
+    Where there is no terminal, as in CI or behind a pipe, a search that takes long writes whole lines, ever more
+    seldom: without them it cannot be told from one that hangs.
+    """
 
     def __init__(
-        self, seconds: int | None = None, *, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        seconds: int | None = None,
+        *,
+        name: str = "",
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``seconds`` is the limit of the search, if it has one."""
+        """``seconds`` is the limit of the search, if it has one, and ``name`` that of the scenario."""
         self._stream = stream or sys.stderr
         self._seconds = seconds
+        self._name = name
         self._clock = clock
         self._started = clock()
-        self._shown = self._started - _OFTEN
+        self._wait = _OFTEN if self._stream.isatty() else _FIRST
+        self._shown = self._started - self._wait if self._stream.isatty() else self._started
 
     def __call__(self, snapshot: Snapshot) -> None:
         """Show a snapshot, unless the line has just changed."""
         now = self._clock()
-        if not self._stream.isatty() or now - self._shown < _OFTEN:
+        if now - self._shown < self._wait:
             return
         self._shown = now
         parts = parts_of(snapshot, now - self._started, memory_in_use(), self._seconds)
-        # One column stays free: a full line makes some terminals begin the next one.
-        text = fitting(parts, terminal_columns(self._stream, _WIDTH) - 1)
-        self._stream.write(f"\r{text}\033[K")
+        name = f"{self._name}: " if self._name else ""
+        if self._stream.isatty():
+            # One column stays free: a full line makes some terminals begin the next one.
+            width = terminal_columns(self._stream, _WIDTH) - 1
+            self._stream.write(f"\r{(name + fitting(parts, width - len(name)))[:width]}\033[K")
+        else:
+            self._wait *= 2
+            self._stream.write(f"{name}{', '.join(parts.values())}\n")
         self._stream.flush()
 
     def clear(self) -> None:
