@@ -38,7 +38,11 @@ from kontend.runtime.client.api import Api
 from kontend.runtime.controller import Controller, Mapper, Request
 
 FILE = Path(__file__)
-SERVED = 'no kind "Gadget" is served for version "example.com/v1": add its CustomResourceDefinition: crds=[...]'
+SERVED = (
+    'no kind "Gadget" is served for version "example.com/v1": add its CustomResourceDefinition: crds=[...]; '
+    "permissive_crd of kontend.testing makes one that accepts everything: "
+    'permissive_crd("Gadget.example.com/v1")'
+)
 ANSWER = "a property must have an answer for every cluster, also where something is missing"
 GADGET = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}}
 POD: dict[str, Any] = {

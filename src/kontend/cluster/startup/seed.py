@@ -107,7 +107,10 @@ def resource_of(registry: Registry, kind: GroupVersionKind | str) -> Resource:
     if resource is None:
         others = similar_kinds(registry, kind.kind, kind.version)  # v1/Pod is another way to write it
         is_builtin = kind.group in {"", *(r.group for r in registry.resources() if "." not in r.group)}
-        hint = "add its CustomResourceDefinition: crds=[...]"
+        hint = (
+            "add its CustomResourceDefinition: crds=[...]; permissive_crd of kontend.testing makes one that accepts "
+            f'everything: permissive_crd("{kind}")'
+        )
         if others:
             hint = f"did you mean {' or '.join(others)}?"
         # Scale and Eviction are kinds of built-in groups that no resource has, and resemble none.

@@ -177,7 +177,8 @@ class UndeclaredState:
             )
         return (
             f"{file}: the reconcile changes self.{name}, which is not in `memory`; name it there, as plain data: "
-            f"{self._memory_with(name)}"
+            f"{self._memory_with(name)}. If it stands for something outside of the cluster, which a crash does not "
+            "reset, keep its state in objects: kontend help explore, 'Outside of the cluster'"
         )
 
     def _memory_with(self, name: str) -> str:
