@@ -27,6 +27,8 @@ class Noticed:
 
     #: Some timer has fired in some state.
     timer_has_fired: bool = False
+    #: The run that has ended last has asked for the time.
+    last_has_asked: bool = False
 
 
 class Layout:

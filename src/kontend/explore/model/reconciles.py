@@ -268,6 +268,7 @@ class Reconciles:
         in_flight = instance.running[number]
         world = self._uuids.remembered(world, index, in_flight)
         memory = bind(done.memory, (), in_flight.uuids) if in_flight.uuids else done.memory
+        self._layout.noticed.last_has_asked = in_flight.node.asks_time
         if done.slept:
             world = self._timers.slept(world, index, in_flight.request, done.slept)
         if in_flight.node.asks_time and done.memory != in_flight.start.memory:

@@ -56,15 +56,17 @@ _HARMLESS: Final = frozenset(
 
 
 class Twins(NamedTuple):
-    """A run, and the same with all tokens renamed."""
+    """A run, and the same with all tokens renamed, unless it is only looked at."""
 
     run: DrivenRun
-    mirror: DrivenRun
+    mirror: DrivenRun | None
 
     @classmethod
-    def started(cls, start: Callable[[bool], DrivenRun]) -> Twins:
-        """Start both: ``start`` is told whether tokens are renamed."""
+    def started(cls, start: Callable[[bool], DrivenRun], *, alone: bool = False) -> Twins:
+        """Start both, or one ``alone``: ``start`` is told whether tokens are renamed."""
         run = start(False)
+        if alone:
+            return cls(run, None)
         try:
             return cls(run, start(True))
         except BaseException:
@@ -74,18 +76,21 @@ class Twins(NamedTuple):
     def follow(self, exchange: Exchange, undeclared: UndeclaredState) -> None:
         """Give both a response to one of their calls. Raises :class:`Strayed` if it is another call this time."""
         self.run.follow(exchange)
-        undeclared.clear_caches()
-        self.mirror.follow(exchange)
+        if self.mirror is not None:
+            undeclared.clear_caches()
+            self.mirror.follow(exchange)
 
     def progress(self) -> Progress | None:
         """Their progress; None where they differ."""
         progress = self.run.progress()
-        return None if difference(progress, self.mirror.progress()) else progress
+        differs = self.mirror is not None and difference(progress, self.mirror.progress())
+        return None if differs else progress
 
     def close(self) -> None:
         """End both."""
         self.run.close()
-        self.mirror.close()
+        if self.mirror is not None:
+            self.mirror.close()
 
 
 #: All suspended runs: the number of their :class:`SuspendedRuns`, and the node at which they wait.

@@ -8,8 +8,9 @@ which is why a state can be stored, forked and resumed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import xxhash
@@ -139,7 +140,10 @@ class Program:
         self._namespaced = namespaced
         self._assumptions = assumptions
         self._roots: dict[Start, Node] = {}
-        #: All nodes by id.
+        #: The starts of runs that were only looked at; while it is set, of those that are started now.
+        self._looked_at: set[Start] = set()
+        self._only_looks = False
+        #: All nodes by id, but those of runs that were only looked at.
         self.ids: dict[bytes, Node] = {}
         #: Behaviours that were found and not yet exchanged with other processes; None where nobody asks for them.
         self.fresh: list[Behaviour] | None = None
@@ -158,8 +162,38 @@ class Program:
         """The node at which a reconcile starts."""
         node = self._roots.get(start)
         if node is None:
+            if self._only_looks:
+                self._looked_at.add(start)
             node = self._roots[start] = self._grow(None, 0, None, b"", start)
+        elif start in self._looked_at and not self._only_looks:
+            self._looked_at.remove(start)
+            self._take_up(start, node)
         return node
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Start runs only to look at them: they are made once, and no verdict rests on them."""
+        before, self._only_looks = self._only_looks, True
+        try:
+            yield
+        finally:
+            self._only_looks = before
+
+    def _take_up(self, start: Start, root: Node) -> None:
+        """Check the runs of a root that were only looked at so far, as all others are."""
+        nodes = [root]
+        while nodes:
+            node = nodes.pop()
+            _, exchanges, progress = _recorded(start, node)
+            if not node.children:
+                run = partial(self._run, exchanges, start)
+                again = self._determinism.checked(start.request, run, partial(self._mirrored, exchanges, start))
+                if difference(progress, again):
+                    self._determinism.rerun(start.request, progress, run)
+            if Assumption.SAME_FAILURES in self._assumptions and self._tells_codes(exchanges, start, progress):
+                raise Refuted(Assumption.SAME_FAILURES)
+            self.ids.setdefault(node.id, node)
+            nodes.extend(node.children.values())
 
     def next(self, node: Node, at: int, key: Any, response: Callable[[], bytes], start: Start) -> Node:
         """The node after a response. ``key`` stands for the response, which is made only when the edge is new."""
@@ -177,17 +211,24 @@ class Program:
                 f"{MOST_READS} responses in a row were no others. It waits for a change; look once, and ask to run "
                 "again later: return Result(requeue_after=...)"
             )
-        progress = self._resumed(parent, at, response, start, exchanges) if self._suspended.is_possible else None
-        if progress is None:
+        only_looks = start in self._looked_at
+        progress = None
+        if self._suspended.is_possible:
+            progress = self._resumed(parent, at, response, start, exchanges, only_looks=only_looks)
+        if progress is None and only_looks:
+            progress = self._run(exchanges, start)
+        elif progress is None:
             progress = self._determinism.checked(
                 start.request,
                 lambda: self._run(exchanges, start),
-                lambda clockless: self._run(exchanges, start, mirrors=True, clockless=clockless),
+                partial(self._mirrored, exchanges, start),
             )
         if self._is_watched(parent, at, response, progress):
             self._determinism.watch(start.request, progress, lambda watch: self._run(exchanges, start, watch=watch))
         if Assumption.OPAQUE_VERSIONS in self._assumptions and leaked_versions(progress):
             raise Refuted(Assumption.OPAQUE_VERSIONS)
+        if only_looks:
+            return self._add(parent, at, response, start, progress)
         if Assumption.SAME_FAILURES in self._assumptions and self._tells_codes(exchanges, start, progress):
             raise Refuted(Assumption.SAME_FAILURES)
         if self.fresh is not None:
@@ -204,15 +245,27 @@ class Program:
         return self._watched.takes(kind)
 
     def _resumed(
-        self, parent: Node | None, at: int, response: bytes, start: Start, exchanges: list[Exchange]
+        self,
+        parent: Node | None,
+        at: int,
+        response: bytes,
+        start: Start,
+        exchanges: list[Exchange],
+        *,
+        only_looks: bool,
     ) -> Progress | None:
         """The progress of a run that goes on from where it was suspended, and is suspended again where it waits.
 
         None where something is amiss: the whole path is run then, to find out what.
         """
         waiting = self._suspended.resumed(parent.id) if parent is not None else None
+        if waiting is not None and waiting.mirror is None and not only_looks:
+            waiting.close()
+            waiting = None
         try:
-            twins = waiting or Twins.started(lambda mirrors: self._started(exchanges[:-1], start, mirrors=mirrors))
+            twins = waiting or Twins.started(
+                lambda mirrors: self._started(exchanges[:-1], start, mirrors=mirrors), alone=only_looks
+            )
         except (Strayed, BadController):
             return None
         except Interrupted:
@@ -254,8 +307,12 @@ class Program:
         self.asks_time = self.asks_time or progress.asks_time
         uuids = uuids_in(progress.calls, progress.done) if start.uuids_from < 0 else 0
         node = Node(_id(parent, at, response, start), parent, at, response, progress, uuids)
-        self.ids.setdefault(node.id, node)
+        if start not in self._looked_at:
+            self.ids.setdefault(node.id, node)
         return node
+
+    def _mirrored(self, exchanges: list[Exchange], start: Start, clockless: bool) -> Progress:
+        return self._run(exchanges, start, mirrors=True, clockless=clockless)
 
     def _run(
         self,
@@ -401,7 +458,7 @@ class Program:
 
     def _leaves(self) -> Iterator[tuple[Start, Node]]:
         for start, root in self._roots.items():
-            stack = [root]
+            stack = [root] if start not in self._looked_at else []
             while stack:
                 node = stack.pop()
                 if not node.children:

@@ -26,11 +26,16 @@ class Course(NamedTuple):
     #: Its calls up to its end, and its result.
     made: tuple[object, ...]
     after: World
+    #: The kinds of its calls: code that makes the same ones asks for the time in the same place.
+    shape: tuple[tuple[str, str, str], ...]
+    #: The run has asked for the time. One that has not does the same at all times.
+    asks_time: bool = True
 
 
 def course(following: Next, world: World, index: int, request: Key) -> Course:
     """The course of a queued reconcile, if nothing else happens meanwhile."""
     made: list[object] = []
+    shape: list[tuple[str, str, str]] = []
     transition = following(world, Step("start", index, request))
     for _ in range(_MOST_CALLS):
         instance = transition.world.instances[index]
@@ -41,7 +46,8 @@ def course(following: Next, world: World, index: int, request: Key) -> Course:
             made += [timers, request in instance.delayed, failure, masked(instance.memory)]
             break
         for call in in_flight.node.calls:
+            shape.append((call.verb, call.kind, call.subresource))
             made.append((call.verb, call.kind, call.subresource, call.query, masked(call.body)))
             made.append(masked(f"{call.namespace}/{call.name}".encode()))
         transition = following(transition.world, Step("call", index, request))
-    return Course(tuple(made), transition.world)
+    return Course(tuple(made), transition.world, tuple(shape))

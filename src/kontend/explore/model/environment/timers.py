@@ -21,7 +21,6 @@ something; elsewhere that would only keep states apart.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -52,7 +51,8 @@ _MINUTE: Final = 60
 _HOUR: Final = 3_600
 _WEEK: Final = 7 * 24
 _HOURS: Final = (*range(1, _WEEK + 1), *(24 * day for day in (*range(8, 32), *range(61, 366, 30))))
-#: The situations of a request in which it is compared at all of these; in others only if that has made a difference.
+#: The situations of a request in which it is compared at all of these: so many that differ in the calls that are made
+#: and in which code asks for the time; others only if that has made a difference.
 _MOST_CLOSELY: Final = 2
 #: Results of comparisons that are kept.
 _MOST_KNOWN: Final = 50_000
@@ -70,8 +70,8 @@ class Timers:
         self._following = following
         self._differs: dict[tuple[object, ...], bool] = {}
         self._made: dict[tuple[object, ...], int] = {}
-        #: For each request the number of situations that were looked at closely, and the requests with windows of time.
-        self._closely: Counter[tuple[int, Key]] = Counter()
+        #: For each request of a controller the shapes of courses that were met, and the requests with windows of time.
+        self._closely: dict[tuple[int, Key], set[tuple[tuple[str, str, str], ...]]] = {}
         self._windowed: set[tuple[int, Key]] = set()
         self._layout = layout
         #: The time of the initial state, in seconds.
@@ -164,9 +164,10 @@ class Timers:
             for request in sorted(requests | {in_flight.request for in_flight in instance.running}):
                 queued = world.with_instance(index, instance.changed(running=(), queue=frozenset({request})))
                 later = self._advanced(queued, index, request, _AT_LAST)
-                soon = course(self._following, queued, index, request)
-                if course(self._following, later, index, request).made != soon.made:
-                    return True
+                with self._layout.programs[index].looking():
+                    soon = course(self._following, queued, index, request)
+                    if course(self._following, later, index, request).made != soon.made:
+                        return True
         return False
 
     def _differs_later(self, world: World, index: int, request: Key, seconds: int) -> bool:
@@ -229,12 +230,16 @@ class Timers:
 
     def _differs_at_some(self, world: World, index: int, request: Key, soon: Course, seconds: int) -> bool:
         """A queued reconcile does something else than soon at some later time, for a period of ``seconds``."""
+        if not soon.asks_time:
+            return False
         if self._differs_at(world, index, request, soon, (*(seconds * periods for periods in _LATER), _AT_LAST)):
             return True
         # Deadlines show at any time after them. Windows do not, and looking for them costs ten times as much.
-        who = (index, request)
-        self._closely[who] += 1
-        if self._closely[who] > _MOST_CLOSELY and who not in self._windowed:
+        who = (self._layout.programs[index].number, request)
+        shapes = self._closely.setdefault(who, set())
+        is_new = soon.shape not in shapes and len(shapes) < _MOST_CLOSELY
+        shapes.add(soon.shape)
+        if not is_new and who not in self._windowed:
             return False
         if not self._differs_at(world, index, request, soon, self._close_times(world, index, request, seconds)):
             return False
@@ -268,7 +273,10 @@ class Timers:
         # Also while time is taken not to matter: this is how that is found out.
         timeless, self._timeless = self._timeless, False
         try:
-            return course(self._following, self._later(world, index, request, passed), index, request)
+            self._layout.noticed.last_has_asked = True
+            with self._layout.programs[index].looking():
+                made = course(self._following, self._later(world, index, request, passed), index, request)
+                return made._replace(asks_time=self._layout.noticed.last_has_asked)
         finally:
             self._timeless = timeless
 
