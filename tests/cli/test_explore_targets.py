@@ -96,6 +96,14 @@ def titles(text: str) -> list[str]:
     return re.findall(r"^(\S+):$", text, re.MULTILINE)
 
 
+@pytest.mark.usefixtures("project")
+def test_one_scenario_of_a_file_is_named_behind_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "src/depot/scenarios.py:small", "--one-process"]) == 0
+    assert titles(capsys.readouterr().out) == ["small"]
+    assert main(["explore", "src/depot/scenarios.py:smal"]) == 2
+    assert "no scenario is called smal (did you mean small?)" in capsys.readouterr().err
+
+
 def test_a_directory_is_explored_file_by_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Controllers that a scenario has get no generated one; scripts, tests and environments are not imported."""
     assert main(["explore", ".", "--one-process"]) == 0

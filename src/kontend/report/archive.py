@@ -64,7 +64,7 @@ def read_archive(path: Path) -> Document:
             raise BadDocument(f"it has no {_DOCUMENT}")
         return Document.load(files[_DOCUMENT])
     except BadArchive as error:
-        raise BadTrace(str(error)) from error
+        raise BadTrace(f"{error}; expected a counterexample, as kontend explore saves them in failures/") from error
     except BadDocument as error:
         raise BadTrace(f"{path}: not a trace of kontend: {error}") from error
 

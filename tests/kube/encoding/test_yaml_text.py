@@ -6,11 +6,13 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kontend.kube.encoding import json_text
 from kontend.kube.encoding.json_text import parse_yaml
+from kontend.kube.encoding.yaml_text import not_yaml
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -46,3 +48,17 @@ def slow(raw: bytes) -> Any:
     """The value of a text that is read as YAML."""
     # A comment in front makes no difference but to the fast way.
     return parse_yaml(b"# a comment\n" + raw)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a:\n\t- b\n", "f.yaml:2: not YAML: found character '\\t' that cannot start any token; indent with spaces"),
+        ("a: [b\n", "f.yaml:2: not YAML: expected ',' or ']', but got '<stream end>'"),
+        ("a: @b\n", "f.yaml:1: not YAML: found character '@' that cannot start any token"),
+    ],
+)
+def test_a_file_that_is_no_yaml_is_answered_with_its_line(text: str, message: str) -> None:
+    with pytest.raises(yaml.YAMLError) as raised:
+        yaml.safe_load(text)
+    assert not_yaml("f.yaml", raised.value) == message

@@ -50,7 +50,7 @@ def add_options(parser: Parser) -> None:
         metavar="TARGET",
         nargs="*",
         help="a Python file that defines scenarios or controllers, a YAML file of scenarios, a directory of such "
-        "files, a module (pkg.mod), or a scenario or a controller of one (pkg.mod:name)",
+        "files, a module (pkg.mod), or a scenario or a controller of one (FILE:name, pkg.mod:name)",
     )
     add(
         "--go",
@@ -128,7 +128,13 @@ def _go_targets(text: str, inputs: Inputs, chosen: str | None) -> Iterator[Targe
 
 
 def _module(text: str) -> tuple[Path, str]:
-    """Return the file of ``pkg.mod`` or ``pkg.mod:name``, and the name. A path that does not exist stays as it is."""
+    """Return the file of ``FILE:name``, ``pkg.mod`` or ``pkg.mod:name``, and the name.
+
+    A path that does not exist stays as it is.
+    """
+    file, _, name = text.rpartition(":")
+    if file and Path(file).is_file():
+        return Path(file), name
     module, _, name = text.partition(":")
     if not all(part.isidentifier() for part in module.split(".")) or text.endswith((".py", *ENDINGS)):
         return Path(text), ""

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from kontend.explore.problems import BadScenario
+from kontend.kube.encoding.yaml_text import not_yaml
 from kontend.runtime.source_location import working_directory
 
 
@@ -18,4 +19,4 @@ def read_yaml(path: str | Path) -> Any:
     except OSError as error:
         raise BadScenario(f"{path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadScenario(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+        raise BadScenario(not_yaml(path, error)) from error

@@ -159,6 +159,19 @@ def _bad_octets(octets: bytes) -> str:
 _LEADS: Final = {2: (0xE0, 0xC0), 3: (0xF0, 0xE0), 4: (0xF8, 0xF0)}
 
 
+def not_yaml(path: object, error: yaml.YAMLError | UnicodeDecodeError) -> str:
+    """Return the message about a file of a user that is no YAML, with its line.
+
+    Errors of requests have the words of the server instead; see :func:`parse_yaml`.
+    """
+    mark = error.problem_mark or error.context_mark if isinstance(error, yaml.MarkedYAMLError) else None
+    if mark is None or not isinstance(error, yaml.MarkedYAMLError):
+        return f"{path}: not YAML: {' '.join(str(error).split())}"
+    is_tab = mark.buffer is not None and mark.buffer[mark.pointer : mark.pointer + 1] == "\t"
+    hint = "; indent with spaces" if is_tab else ""
+    return f"{path}:{mark.line + 1}: not YAML: {error.problem or error.context}{hint}"
+
+
 def _place(error: yaml.MarkedYAMLError) -> str:
     scanner = isinstance(error, yaml.scanner.ScannerError)
     if error.problem_mark is not None and error.problem_mark.line:

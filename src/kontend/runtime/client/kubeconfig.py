@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import yaml
 
+from kontend.kube.encoding.yaml_text import not_yaml
 from kontend.runtime.telemetry.logs import LOGGER, fields
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -213,8 +214,10 @@ def _beside(kubeconfig: Path, path: Any) -> Path:
 def _read(file: Path) -> Mapping[str, Any]:
     try:
         content = yaml.safe_load(file.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadKubeconfig(f"{file}: {error}") from None
+    except OSError as error:
+        raise BadKubeconfig(f"{file}: {error.strerror}") from None
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadKubeconfig(not_yaml(file, error)) from None
     if not isinstance(content, Mapping):
         raise BadKubeconfig(f"{file}: expected a kubeconfig (kind: Config), found {type(content).__name__}")
     return content
