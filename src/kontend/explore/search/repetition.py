@@ -4,7 +4,8 @@ A fight over a spec raises the generation with every write, and an object that i
 has another uid each time, so no state ever comes back. A new state is therefore compared with the states on the way to
 it, without generations and made-up names. When it repeats for the fourth time, it is taken for the last one that it
 repeats, and not followed further, if the unperturbed run from it goes on for some hundred writes: code may read what
-grows, and stop. Everything up to then is explored exactly.
+grows, and stop. Nor may a reconcile in either state wait for a time: clocks grow, too. Everything up to then is
+explored exactly.
 """
 
 from __future__ import annotations
@@ -71,9 +72,17 @@ class Repetition:
             return None
         form = self._form(number)
         same = [candidate for candidate in candidates if self._form(candidate) == form]
-        if len(same) < _REPEATS or not self._goes_on(number, form):
+        if len(same) < _REPEATS or self._waits(number, same[0]) or not self._goes_on(number, form):
             return None
         return same[0]
+
+    def _waits(self, number: int, earlier: int) -> bool:
+        """Some reconcile would do something else at a later time, in one of two states whose clocks may differ."""
+        if not any(program.asks_time for program in self._model.programs):
+            return False
+        timers = self._model.mechanics.timers
+        world = self._worlds[number] = self._world(number)  # it is asked about again
+        return timers.waits(world) or timers.waits(self._world(earlier))
 
     def _goes_on(self, number: int, form: bytes) -> bool:
         """The run from a state does not come to an end. That is found out once for all with its form."""

@@ -156,6 +156,23 @@ def test_a_wait_that_ends_with_an_error_for_good_is_not_cut_as_a_cycle() -> None
     assert [violation.property for violation in check(_scenario(GivesUp())).violations] == ["fails forever"]
 
 
+def test_a_wait_that_ends_with_writes_for_good_is_not_cut_as_a_cycle() -> None:
+    class Toggles(Controller):
+        kind = WIDGET
+
+        async def reconcile(self, request: Request, api: Api) -> Result | None:
+            """Wait for two hours, and write from then on."""
+            widget = await api.get(self.kind, request)
+            created = datetime.fromisoformat(widget["metadata"]["creationTimestamp"])
+            if (datetime.fromisoformat(api.now()) - created).total_seconds() < 7_200:
+                return Result(requeue_after=600)
+            widget["status"] = {"on": not (widget.get("status") or {}).get("on")}
+            await api.status.update(widget)
+            return None
+
+    assert [violation.property for violation in check(_scenario(Toggles())).violations] == ["never settles"]
+
+
 def acts_at(window: str, period: int) -> Controller:
     """A controller that acts at times that begin like this, and looks every so many seconds."""
 

@@ -157,18 +157,37 @@ class Timers:
 
     def may_end(self, world: World) -> bool:
         """Some reconcile that has something to do would do something else in the end, years later."""
+        for index, request, queued in self._pending(world):
+            later = self._advanced(queued, index, request, _AT_LAST)
+            with self._layout.programs[index].looking():
+                soon = course(self._following, queued, index, request)
+                if course(self._following, later, index, request).made != soon.made:
+                    return True
+        return False
+
+    def waits(self, world: World) -> bool:
+        """Some reconcile that has something to do would do something else at a later time, or in a window of time."""
+        for index, request, queued in self._pending(world):
+            soon = self._course_at(queued, index, request, 0)
+            timers = world.instances[index].timers
+            seconds = next((math.ceil(seconds) for seconds, other in timers if other == request), 1)
+            if self._differs_at(queued, index, request, soon, (*(seconds * periods for periods in _LATER), _AT_LAST)):
+                return True
+            if (index, request) in self._windowed:
+                times = self._close_times(queued, index, request, seconds)
+                if self._differs_at(queued, index, request, soon, times):
+                    return True
+        return False
+
+    def _pending(self, world: World) -> Iterator[tuple[int, Key, World]]:
+        """The reconciles that have something to do and ask for the time, each with the state in which it is queued."""
         for index, instance in enumerate(world.instances):
             if self._timeless or not self._layout.programs[index].asks_time:
                 continue
             requests = {*instance.queue, *instance.delayed, *(request for _, request in instance.timers)}
             for request in sorted(requests | {in_flight.request for in_flight in instance.running}):
-                queued = world.with_instance(index, instance.changed(running=(), queue=frozenset({request})))
-                later = self._advanced(queued, index, request, _AT_LAST)
-                with self._layout.programs[index].looking():
-                    soon = course(self._following, queued, index, request)
-                    if course(self._following, later, index, request).made != soon.made:
-                        return True
-        return False
+                changed = instance.changed(running=(), queue=frozenset({request}))
+                yield index, request, world.with_instance(index, changed)
 
     def _differs_later(self, world: World, index: int, request: Key, seconds: int) -> bool:
         """The time matters to a queued reconcile and those after it, which look again after ``seconds`` each."""

@@ -77,10 +77,8 @@ def _cycle_of(model: Model) -> Cycle | None:
 def goes_on(model: Model, world: World) -> bool:
     """The unperturbed run from a state writes again and again, as far as it is followed, unless a user acts.
 
-    One that ends with the same error forever does not go on, nor does a wait for a time that is yet to come.
+    One that ends with the same error forever does not go on.
     """
-    if model.mechanics.timers.may_end(world):
-        return False
     run = _followed(model, world, acts=False, most_timers=2 * MOST_PERIODS)
     return run is not None and bool(run.written) and 2 * run.written[-1][0] > len(run.schedule)
 
