@@ -115,6 +115,10 @@ def alarm() -> None:
     signal.alarm(60)
 
 
+def handler() -> None:
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+
+
 def duplicate() -> None:
     os.close(os.dup(1))
 
@@ -138,7 +142,7 @@ def waited() -> None:
 _OPENED = open(os.devnull, "w")  # noqa: SIM115
 
 
-@pytest.mark.parametrize("do", [alarm, duplicate, descriptor_written, open_file_written, polled, waited])
+@pytest.mark.parametrize("do", [alarm, handler, duplicate, descriptor_written, open_file_written, polled, waited])
 def test_calls_of_the_system_without_audit_events_are_refused_with_the_line(do: Callable[[], None]) -> None:
     with pytest.raises(Nondeterminism, match=r"test_outside.py:\d+ (calls|leads to)"):
         check(scenario(do))

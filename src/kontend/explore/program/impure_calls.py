@@ -227,7 +227,8 @@ def _of_system(module: ModuleType, name: str) -> _Source | None:
     if harmless is None or name in harmless or name.startswith("_"):
         return None
     shown = "os" if module.__name__ in ("posix", "nt") else module.__name__.lstrip("_")
-    return _Source(f"{shown}.{name}()", _OUTSIDE)
+    # The functions of signal are wrapped by others in Python.
+    return _Source(f"{shown}.{name}()", _OUTSIDE, anywhere=shown == "signal")
 
 
 def _printing() -> tuple[object, ...]:

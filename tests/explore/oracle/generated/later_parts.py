@@ -95,5 +95,7 @@ class LaterParts(FurtherParts):
         changes: list[Json] = [["patch", MAP, {"data": {"v": "1"}}]] * 2 + [["delete", MAP]]
         if self.chance(0.8) and [*MAP, {}] in made["objects"]:
             made["actions"] = possible(made["objects"], [*made["actions"][:1], self.pick(*changes)])
+        if any(action[1][0] == W for action in made["actions"]):  # the user's own would be refused
+            made["policy"]["resources"] = "configmaps"
         if made["controllers"][0]["kind"] == W and self.chance(0.3):
             made["controllers"][0]["code"].append(["get", "a", MAP, self.chance(0.5)])
