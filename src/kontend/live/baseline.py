@@ -7,6 +7,7 @@ decide, and the disagreement is reported before anything else.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -177,8 +178,7 @@ async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
     if not same(finals[0], finals[1]):
         # Patience may have been learned too short, or the controller is racy by itself: two more runs decide.
         quick, learned = learned, replace(learned, patience=setting.patience)
-        for _ in range(2):
-            run = await run_plan(learned, Plan(()))
+        for run in await _twice(learned, run_plan, at_once=not first.listens & second.listens):
             _check(run, learned)
             runs.append(run)
         mask = learn(first.initial, [run.final for run in runs])
@@ -199,6 +199,13 @@ async def establish(setting: Setting, run_plan: RunPlan) -> Baseline:
     return Baseline(
         tuple(runs), learned, expected, tuple(_unique(violations)), tuple(notes), disagreement=_disagreement(finals)
     )
+
+
+async def _twice(setting: Setting, run_plan: RunPlan, *, at_once: bool) -> list[Run]:
+    """Return two more unperturbed runs; at the same time, unless they would take a port from each other."""
+    if at_once:
+        return await asyncio.gather(*(run_plan(setting, Plan(())) for _ in range(2)))
+    return [await run_plan(setting, Plan(())) for _ in range(2)]
 
 
 def _learned(setting: Setting, run: Run) -> Setting:
