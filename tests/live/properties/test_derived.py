@@ -9,6 +9,7 @@ from kontend import Cluster
 from kontend.cluster.state import State
 from kontend.controllers import controllers, pod_controllers
 from kontend.controllers.process import ControllerProcess
+from kontend.kube.meta.names import Key
 from kontend.live.properties.final_state import differences
 from kontend.live.properties.masking import comparable
 
@@ -91,3 +92,25 @@ def test_what_the_operator_has_touched_in_one_run_only_is_compared_with_what_it_
     assert any(resource == "replicasets.apps" for resource, _ in comparable(Cluster().state, touched))
     assert found(touched, derived) == []
     assert found(derived, touched) == []
+
+
+def test_a_client_that_knows_no_subresources_in_managed_fields_makes_no_difference() -> None:
+    """Of two entries of one manager one is left, and the annotation of the revision is nobody's."""
+
+    def updated(*, old_client: bool) -> Callable[[Cluster], object]:
+        def update(cluster: Cluster) -> None:
+            obj = cluster.get(DEPLOYMENTS, "web")
+            if old_client:
+                entries = obj["metadata"]["managedFields"]
+                obj["metadata"]["managedFields"] = [entry for entry in entries if "subresource" not in entry]
+            obj["spec"]["minReadySeconds"] = 1
+            cluster.update(obj, manager="operator")
+
+        return update
+
+    old, new = (rolled_out("app:1", then=updated(old_client=each)) for each in (True, False))
+    key = ("deployments.apps", Key("default", "web"))
+    owned = [b"deployment.kubernetes.io/revision" in b"".join(entry.fields.json for entry in version.managed)
+             for version in (old.find(*key), new.find(*key)) if version is not None]  # fmt: skip
+    assert owned == [False, True]
+    assert found(old, new) == []

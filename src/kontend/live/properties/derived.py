@@ -47,11 +47,16 @@ def is_derived(version: Version, obj: Mapping[str, Any], uids: Collection[str]) 
 
 
 def notes_of(version: Version) -> frozenset[str]:
-    """Return the annotations of an object that only the cluster's own controllers have written."""
-    own: set[str] = set()
+    """Return the annotations of an object that the cluster's own controllers keep: nobody else has written them.
+
+    An annotation of nobody is one of theirs. A client older than subresources in managedFields (client-go 0.21) sends
+    back two entries of one manager as the same, and the server keeps the last of them.
+    """
+    if not any(entry.manager in cluster_managers() for entry in version.managed):
+        return frozenset()
     others: set[str] = set()
     for entry in version.managed:
-        metadata = orjson.loads(entry.fields.json).get("f:metadata") or {}
-        names = {name[2:] for name in metadata.get("f:annotations") or {} if name.startswith("f:")}
-        (own if entry.manager in cluster_managers() else others).update(names)
-    return frozenset(own - others)
+        if entry.manager not in cluster_managers():
+            metadata = orjson.loads(entry.fields.json).get("f:metadata") or {}
+            others.update(name[2:] for name in metadata.get("f:annotations") or {} if name.startswith("f:"))
+    return frozenset(version.content()["metadata"].get("annotations") or ()) - others
