@@ -98,7 +98,6 @@ _TRAFFIC: Final = ("accept", "connect", "recv", "send")
 _MODULE_GENERATOR: Final = random.random.__self__  # type: ignore[attr-defined]
 #: Modules that are written in Python, by their files.
 _FILES: Final = {module.__file__: module.__name__ for module in (random, secrets, threading, uuid)}
-_NOT_OF_RECONCILES: Final = ("<frozen importlib", outside.__file__)
 _OUTSIDE: Final = "what is not in the cluster cannot be explored"
 _WAITS: Final = "it keeps all other reconciles waiting; return Result(requeue_after=...) instead"
 #: The modules of the system's calls, and those of their functions that only look, or that audit events report.
@@ -179,14 +178,16 @@ class ImpureCalls:
             return
         if source is None:
             return
-        # Imports ask for the thread they run in, and what confines a reconcile sets timers.
-        if caller is not None and caller.f_code.co_filename.startswith(_NOT_OF_RECONCILES):
+        # Imports ask for the thread they run in.
+        if caller is not None and caller.f_code.co_filename.startswith("<frozen importlib"):
             return
         # Generated code, such as the __init__ of a dataclass, belongs to its caller.
         while caller is not None and caller is not self._floor and caller.f_code.co_filename.startswith("<"):
             caller = caller.f_back
         direct = True
         while caller is not None and caller is not self._floor:
+            if caller.f_code.co_filename == outside.__file__:  # what confines a reconcile sets timers
+                return
             if self._code.has(caller.f_code.co_filename):
                 self._made[_ImpureCall(source, SourceLocation(caller.f_code.co_filename, caller.f_lineno), direct)] = (
                     None
