@@ -11,7 +11,8 @@ from typing import Final
 import orjson
 
 from kontend.cli.bounds import add_bounds, chosen_bounds
-from kontend.cli.command import ExitCode, Parser, UsageError, at_least, terminal_columns, usage_errors, write
+from kontend.cli.command import ExitCode, Parser, UsageError, at_least, usage_errors, write
+from kontend.cli.status_line import StatusLine
 from kontend.explore.problems import BadScenario, not_among
 from kontend.explore.sources.inputs import read_inputs
 from kontend.repair.applying import NotApplied, write_fix
@@ -20,7 +21,6 @@ from kontend.repair.repairing import Options, Repairs, repaired
 from kontend.repair.report import document_of, text_of
 from kontend.runtime.user_file import BadFile, file_of_module
 
-_WIDTH = 100
 #: Bounds whose names mean something else here.
 _OWN: Final = ("seconds", "memory")
 
@@ -28,6 +28,7 @@ _OWN: Final = ("seconds", "memory")
 def run(argv: Sequence[str]) -> int:
     """Run ``kontend fix``."""
     options = parser().parse_args(list(argv))
+    line = StatusLine()
     with usage_errors(BadScenario, BadFile):
         file, named = _target(options)
         inputs = read_inputs(options.crds, options.objects, options.actions, options.ignore, options.properties)
@@ -36,10 +37,10 @@ def run(argv: Sequence[str]) -> int:
             max(options.fixes, options.choose or 0),
             scenario=options.scenario or named,
             bounds=chosen_bounds(options, without=_OWN),
-            progress=_progress,
+            progress=line.show,
         )
         repairs = repaired(file, inputs, how)
-    _progress("")
+    line.clear()
     names = [explored.name for explored in repairs.explored]
     if how.scenario and how.scenario not in names:
         raise UsageError(f"--scenario: {not_among('scenario', how.scenario, names)}")
@@ -90,14 +91,6 @@ def _asked(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _progress(text: str) -> None:
-    """Show the candidate that is tried, on a terminal."""
-    if sys.stderr.isatty():
-        width = terminal_columns(sys.stderr, _WIDTH) - 1
-        sys.stderr.write(f"\r{text[:width]}\033[K")
-        sys.stderr.flush()
-
-
 def _target(options: Namespace) -> tuple[Path, str]:
     """Return the file of a target, and the scenario or controller that it names.
 
@@ -121,6 +114,9 @@ def _target(options: Namespace) -> tuple[Path, str]:
         )
     if path.exists():
         return path.resolve(), ""
+    given, _, name = text.rpartition(":")
+    if given and Path(given).is_file():
+        return Path(given).resolve(), name
     module, _, name = text.partition(":")
     if text.endswith((".py", ".yaml", ".yml")) or not all(part.isidentifier() for part in module.split(".")):
         raise UsageError(f"{text}: no such file")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import PurePath
 from shlex import quote
 from typing import Final
 
@@ -65,9 +66,10 @@ def _lines(document: Document, archive: str) -> Iterator[str]:
         yield f"Recorded in {plain(source.scenario)}, which {code(archive)} quotes.\n"
         yield from _block([f"kontend inspect {quote(archive)}"], "sh")
     if source.file:
-        scenario = f" --scenario {quote(source.scenario)}" if source.scenario else ""
-        again = f"kontend explore {quote(source.file)}{scenario}"
-        yield from _block([f"kontend replay {quote(archive)}", f"{again}   # or search again"], "sh")
+        yield from _block([f"kontend replay {quote(archive)}", f"{_again(document)}   # or search again"], "sh")
+        others = [f"--{name}" for name in source.inputs if name != "ignore"]
+        if others:
+            yield f"The search took {plain(', '.join(others))} beside; {code(archive)} holds what they gave.\n"
     if document.token:
         test = ["from kontend.explore import check, reproduce", "", f'@reproduce("{document.token}")']
         yield from _block([*test, "def test_regression() -> None:", "    assert check(scenario)"], "python")
@@ -101,6 +103,26 @@ def code(text: str) -> str:
 def _title(document: Document) -> str:
     steps = len(document.steps)
     return f"{steps} step{'s' * (steps != 1)}" if steps else "violated"
+
+
+def _again(document: Document) -> str:
+    """Return the command of the search that found the violation.
+
+    It names all bounds: those of the scenario may have changed since.
+    """
+    source = document.source
+    # Scenarios of Python and YAML are in files, those of Go in a directory.
+    words = ["kontend", "explore", *([] if PurePath(source.file).suffix else ["--go"]), quote(source.file)]
+    if source.scenario:
+        words += ["--scenario", quote(source.scenario)]
+    for name, value in document.bounds.items():
+        if value is True:
+            words.append(f"--{name}")
+        elif isinstance(value, int) and not isinstance(value, bool):
+            words += [f"--{name}", str(value)]
+    for field in source.inputs.get("ignore", ()):
+        words += ["--ignore", quote(field)]
+    return " ".join(words)
 
 
 def _good_run(document: Document) -> Iterator[str]:

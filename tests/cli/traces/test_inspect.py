@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -110,6 +111,26 @@ def test_a_bug_report_is_printed_or_written(trace: str, tmp_path: Path, capsys: 
     assert printed.startswith("## lost update: 6 steps\n")
     assert main(["report", trace, "--markdown", "--output", str(tmp_path / "bug.md")]) == 0
     assert (tmp_path / "bug.md").read_text() == printed
+
+
+def test_a_bug_report_searches_again_with_the_options_that_were_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(EXAMPLE.parent.parent)
+    first, second = tmp_path / "first", tmp_path / "second"
+    target = ["explore", "examples/double_plan.py", "--scenario", "blind"]
+    given = ["--lag", "2", "--faults", "0", "--ignore", "Node.status.seen"]
+    assert main([*target, *given, "--one-process", "--failures", str(first)]) == 1
+    found = sorted(path.name for path in first.glob("*.zip"))
+    capsys.readouterr()
+    assert main(["report", str(first / found[0]), "--markdown"]) == 0
+    command = re.search(r"^kontend (explore .*?) +# or search again$", capsys.readouterr().out, re.MULTILINE)
+    assert command is not None
+    assert "--lag 2" in command[1]
+    assert "--faults 0" in command[1]
+    assert "--ignore Node.status.seen" in command[1]
+    assert main([*shlex.split(command[1]), "--one-process", "--failures", str(second)]) == 1
+    assert sorted(path.name for path in second.glob("*.zip")) == found
 
 
 def test_a_trace_replays_with_a_file_from_elsewhere(

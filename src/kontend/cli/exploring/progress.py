@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Final, TextIO
 
-from kontend.cli.command import terminal_columns
+from kontend.cli.status_line import StatusLine
 from kontend.explore.search.limits import memory_in_use
 from kontend.explore.search.snapshot import Snapshot
 
-#: The width of a terminal that does not tell.
-_WIDTH: Final = 120
 _LEAST_IMPORTANT_FIRST: Final = ("speed", "memory", "perturbations", "depth", "frontier", "left", "violations")
-#: Seconds between two changes of the line.
-_OFTEN: Final = 0.2
-#: Seconds to the first line where there is no terminal. The waits double, so that an hour adds ten lines to a log.
-_FIRST: Final = 10.0
 
 
 class ProgressLine:
-    """Shows snapshots of a search in one line that is overwritten.
-
-    Where there is no terminal, as in CI or behind a pipe, a search that takes long writes whole lines, ever more
-    seldom: without them it cannot be told from one that hangs.
-    """
+    """Shows snapshots of a search in a :class:`StatusLine`."""
 
     def __init__(
         self,
@@ -36,36 +25,24 @@ class ProgressLine:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``seconds`` is the limit of the search, if it has one, and ``name`` that of the scenario."""
-        self._stream = stream or sys.stderr
+        self._line = StatusLine(stream=stream, clock=clock)
         self._seconds = seconds
-        self._name = name
+        self._name = f"{name}: " if name else ""
         self._clock = clock
         self._started = clock()
-        self._wait = _OFTEN if self._stream.isatty() else _FIRST
-        self._shown = self._started - self._wait if self._stream.isatty() else self._started
 
     def __call__(self, snapshot: Snapshot) -> None:
         """Show a snapshot, unless the line has just changed."""
-        now = self._clock()
-        if now - self._shown < self._wait:
+        if not self._line.is_due:
             return
-        self._shown = now
-        parts = parts_of(snapshot, now - self._started, memory_in_use(), self._seconds)
-        name = f"{self._name}: " if self._name else ""
-        if self._stream.isatty():
-            # One column stays free: a full line makes some terminals begin the next one.
-            width = terminal_columns(self._stream, _WIDTH) - 1
-            self._stream.write(f"\r{(name + fitting(parts, width - len(name)))[:width]}\033[K")
-        else:
-            self._wait *= 2
-            self._stream.write(f"{name}{', '.join(parts.values())}\n")
-        self._stream.flush()
+        parts = parts_of(snapshot, self._clock() - self._started, memory_in_use(), self._seconds)
+        width = self._line.width
+        text = ", ".join(parts.values()) if width is None else fitting(parts, width - len(self._name))
+        self._line.show(self._name + text)
 
     def clear(self) -> None:
         """Remove the line."""
-        if self._stream.isatty():
-            self._stream.write("\r\033[K")
-            self._stream.flush()
+        self._line.clear()
 
 
 def parts_of(snapshot: Snapshot, elapsed: float, memory: int, limit: int | None) -> dict[str, str]:
