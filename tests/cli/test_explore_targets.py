@@ -96,6 +96,14 @@ def titles(text: str) -> list[str]:
     return re.findall(r"^(\S+):$", text, re.MULTILINE)
 
 
+def test_a_misspelled_kind_of_a_built_in_group_gets_no_definition(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "objects.yaml").write_text("{apiVersion: v1, kind: ConfigMapp, metadata: {name: a}}\n")
+    assert main(["explore", "src/depot/widgets.py", "--objects", "objects.yaml"]) == 2
+    assert 'no kind "ConfigMapp" is served for version "v1": did you mean ConfigMap/v1?' in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("project")
 def test_one_scenario_of_a_file_is_named_behind_the_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", "src/depot/scenarios.py:small", "--one-process"]) == 0

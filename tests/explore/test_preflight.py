@@ -187,6 +187,13 @@ def test_an_object_of_an_unknown_kind_is_refused() -> None:
         check(_scenario(objects=[WIDGET, GADGET]))
 
 
+def test_no_definition_is_asked_for_where_none_could_help() -> None:
+    gadget = {**GADGET, "apiVersion": "apps/v1"}
+    message = 'no kind "Gadget" is served for version "apps/v1": a built-in group has no other kinds'
+    with _refused(f"{SCENARIO}: objects[1] (Gadget g): {message}"):
+        check(_scenario(objects=[WIDGET, gadget]))
+
+
 def test_an_object_that_the_server_refuses_is_refused_with_its_message() -> None:
     nameless = {**POD, "metadata": {}}
     with _refused(

@@ -22,7 +22,7 @@ from kontend.explore.properties.expressions import property_of
 from kontend.explore.scenario import Bounds, Scenario
 from kontend.explore.sources.action_documents import actions_of
 from kontend.explore.sources.yaml_file import read_yaml
-from kontend.kube.crd.permissive import permissive_crd
+from kontend.kube.crd.permissive import is_definable, permissive_crd
 from kontend.kube.meta.named import shown
 from kontend.kube.meta.names import kind_of
 from kontend.runtime.controller import Controller
@@ -154,7 +154,8 @@ def _missing(kinds: list[str], crds: list[Any]) -> Iterator[Mapping[str, Any]]:
         try:
             cluster.list(kind)
         except UnknownKind:
-            yield permissive_crd(kind)
+            if is_definable(kind):
+                yield permissive_crd(kind)
 
 
 def _options(cls: type, default: Any, document: Any, where: str) -> Any:

@@ -25,6 +25,7 @@ from kontend.cluster.state import EPOCH, State
 from kontend.cluster.storage import encoded
 from kontend.cluster.verbs.create import create_unowned
 from kontend.cluster.wire.decoding import decode_object
+from kontend.kube.crd.permissive import is_definable
 from kontend.kube.encoding.json_text import canonical
 from kontend.kube.errors import NotFound
 from kontend.kube.meta.names import BadName, GroupVersionKind, Key, kind_of, parse_kind
@@ -111,6 +112,8 @@ def resource_of(registry: Registry, kind: GroupVersionKind | str) -> Resource:
             "add its CustomResourceDefinition: crds=[...]; permissive_crd of kontend.testing makes one that accepts "
             f'everything: permissive_crd("{kind}")'
         )
+        if not is_definable(str(kind)):
+            hint = "a built-in group has no other kinds"
         if others:
             hint = f"did you mean {' or '.join(others)}?"
         # Scale and Eviction are kinds of built-in groups that no resource has, and resemble none.

@@ -23,7 +23,7 @@ from kontend.explore.scenario import Bounds, Scenario
 from kontend.explore.sources.action_documents import actions_of
 from kontend.explore.sources.inputs import Inputs
 from kontend.kube.crd.example_object import example_object
-from kontend.kube.crd.permissive import permissive_crd
+from kontend.kube.crd.permissive import is_definable, permissive_crd
 from kontend.kube.meta.names import GroupVersionKind, Key, parse_kind
 from kontend.runtime.controller import Controller
 from kontend.runtime.source_location import UNKNOWN, SourceLocation, defined_at
@@ -162,7 +162,7 @@ def _changed(
     kinds += [parse_kind(kind) for kind in given.kinds]
     crds: dict[str, Mapping[str, Any]] = {}
     for kind in dict.fromkeys(kinds):
-        if not _is_served(kind):
+        if not _is_served(kind) and is_definable(str(kind)):
             served = _definition(kind, definitions) or permissive_crd(str(kind))
             crds.setdefault(served["metadata"]["name"], served)
     for crd in given.crds:

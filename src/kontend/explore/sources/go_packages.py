@@ -15,7 +15,7 @@ from kontend.explore.sources.definitions import definitions_near
 from kontend.explore.sources.generated import basis_of, generated_scenarios
 from kontend.explore.sources.inputs import Inputs
 from kontend.explore.sources.samples import samples_of
-from kontend.kube.crd.permissive import permissive_crd
+from kontend.kube.crd.permissive import is_definable, permissive_crd
 from kontend.kube.meta.names import parse_kind
 from kontend.runtime.guards import Guards
 
@@ -55,8 +55,8 @@ def _check(given: Inputs) -> None:
     """Refuse objects, actions and properties that are wrong before the package is built, which can take minutes."""
     without = Scenario(controllers=(), crds=given.crds, line=None)
     served = initial_cluster(without).state.registry
-    # Definitions for other kinds are made when the controllers are known. No definition can add to a built-in group.
-    kinds = [kind for kind in given.kinds if "." in parse_kind(kind).group and served.of_kind(parse_kind(kind)) is None]
+    # Definitions for other kinds are made when the controllers are known.
+    kinds = [kind for kind in given.kinds if is_definable(kind) and served.of_kind(parse_kind(kind)) is None]
     initial_cluster(replace(without, crds=[*given.crds, *map(permissive_crd, kinds)], objects=list(given.objects)))
     given.properties_of(given.objects)
 

@@ -7,6 +7,15 @@ from typing import Any
 from kontend.kube.meta.names import parse_kind
 
 
+def is_definable(kind: str) -> bool:
+    """Return True where a definition can add the kind: those of the built-in groups are fixed.
+
+    >>> is_definable("Widget.example.com/v1"), is_definable("Widget/v1"), is_definable("Widget.apps/v1")
+    (True, False, False)
+    """
+    return "." in parse_kind(kind).group
+
+
 def permissive_crd(kind: str, *, plural: str = "", status: bool = True, namespaced: bool = True) -> dict[str, Any]:
     """Return the CustomResourceDefinition of a kind whose objects may have any fields.
 

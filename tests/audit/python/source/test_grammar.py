@@ -68,3 +68,5 @@ def test_positions_are_those_of_the_source() -> None:
 def test_what_is_no_python_of_any_version_is_unparsable() -> None:
     with pytest.raises(Unparsable, match="line 2: does not parse as Python"):
         parse("a.py", b"import kopf\ndef f(:\n")
+    with pytest.raises(Unparsable, match="line 4: does not parse as Python: '\\(' was never closed"):
+        parse("a.py", b"import kopf\nclass A:\n    def f(self):\n        return (\n")

@@ -188,7 +188,7 @@ def _parsed(text: str, path: str) -> ast.Module:
 
         tree, broken = parse_any(text.encode())
         if broken:
-            raise Unparsable(f"line {broken}: does not parse as Python: {error.msg}") from error
+            raise Unparsable(f"line {error.lineno or broken}: does not parse as Python: {error.msg}") from error
         return tree
 
 
