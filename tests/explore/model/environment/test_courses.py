@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -188,6 +189,12 @@ def acts_at(window: str, period: int) -> Controller:
             return Result(requeue_after=period)
 
     return Acts()
+
+
+def test_a_window_of_time_is_met_by_reconciles_that_nothing_interrupts() -> None:
+    scenario = _scenario(acts_at("01-01T22", 3_600), properties=[never(has_given_up)])
+    verdict = check(replace(scenario, bounds=replace(scenario.bounds, atomic=True)))
+    assert [violation.property for violation in verdict.violations] == ["has_given_up"]
 
 
 @pytest.mark.parametrize(("window", "period"), [("01-01T22", 600), ("01-05T03", 3_600), ("01-01T00:59", 60)])

@@ -41,6 +41,12 @@ def course(following: Next, world: World, index: int, request: Key) -> Course:
         instance = transition.world.instances[index]
         in_flight = next((running for running in instance.running if running.request == request), None)
         if in_flight is None:
+            if not made:  # one that nothing interrupts shows no calls
+                since = world.state.resource_version
+                changes = transition.world.state.changes_since(since)
+                made += [
+                    (change.resource, change.key, masked(change.new.body) if change.new else b"") for change in changes
+                ]
             timers = tuple(seconds for seconds, other in instance.timers if other == request)
             failure = transition.failure.type if transition.failure is not None else ""
             made += [timers, request in instance.delayed, failure, masked(instance.memory)]
