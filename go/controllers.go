@@ -122,6 +122,7 @@ func (c *controller) describe() {
 			if handler.owner != c {
 				continue
 			}
+			mapped := kinds[name]
 			switch typeName := handlerType(handler.ResourceEventHandler); {
 			case strings.HasPrefix(typeName, "handler.TypedEnqueueRequestForObject["):
 				if itself == "" || name < itself {
@@ -130,9 +131,9 @@ func (c *controller) describe() {
 				if isReconciled {
 					own = name
 				}
-				kinds[name] = kinds[name]
+				kinds[name] = mapped
 			case strings.HasPrefix(typeName, "handler.enqueueRequestForOwner["):
-				kinds[name] = kinds[name]
+				kinds[name] = mapped
 			default:
 				kinds[name] = true
 			}

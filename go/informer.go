@@ -77,6 +77,8 @@ func newInformer(lw toolscache.ListerWatcher, example runtime.Object, options to
 type informerFailed struct{ error }
 
 // informers is set so that the linker keeps newInformer.
+//
+//lint:ignore U1000 nothing reads it
 var informers func(toolscache.ListerWatcher, runtime.Object, toolscache.SharedIndexInformerOptions) toolscache.SharedIndexInformer
 
 // informerFor is an informer of client-go. Its list says what it shows.

@@ -5,6 +5,8 @@ package kontend
 // mapOrder is returned by the random numbers of the runtime, once kontend has changed the linked binary: it decides in
 // which order maps are iterated. The low bits say where an iteration begins; the others keep math/rand from dwelling on
 // values that it rejects.
+//
+//lint:ignore U1000 what reads it is not in the source
 var mapOrder uint64 = usualOrder
 
 const usualOrder = 0x2545F4914F6CDD18
