@@ -149,6 +149,8 @@ class BreadthFirst:
         self._complete = 0
         #: It stopped because a violation was found long ago, and no other one since.
         self.had_enough = False
+        #: The number of states that were expanded, and the layer of the next one.
+        self._position = (0, (0, 0))
         self._attempts = list(_attempts(model)) if proves else []
         self._prove_at = self._attempts[0][0] if self._attempts else sys.maxsize
         self._effort = Effort(self._is_over)
@@ -230,8 +232,9 @@ class BreadthFirst:
                     if len(graph) > exploration.last_news + enough:
                         self.had_enough = True
                         return f"a violation was found, and {enough:,} more states showed no other one"
-                if measure and self._progress is not None:
-                    self._progress(exploration.snapshot(expanded, layer))
+                self._position = (expanded, layer)
+                if measure:
+                    self._report()
                 if len(graph) >= self._prove_at and self._prove():
                     exploration.judge_actions(baseline_only=False)
                     return ""
@@ -266,8 +269,13 @@ class BreadthFirst:
             )
             begin = end
 
+    def _report(self) -> None:
+        if self._progress is not None:
+            self._progress(self.exploration.snapshot(*self._position))
+
     def _is_over(self) -> bool:
         """A limit was reached."""
+        self._report()  # a search of sets can take longer than that of all states before it
         graph, steps = self.exploration.graph, self.exploration.verdict.steps
         return bool(self._limits.reached(len(graph), steps, measure=True))
 
