@@ -143,3 +143,35 @@ def test_every_search_reports_its_progress(search: str, monkeypatch: pytest.Monk
     assert snapshots[-1].violations > 0
     assert max(snapshot.depth for snapshot in snapshots) > 1
     assert max(snapshot.frontier for snapshot in snapshots) > 0
+
+
+_TALLIES = """
+import copy
+
+from kontend import Api, Controller, NotFound, Request, merge_from
+
+
+class Tallies(Controller):
+    kind = "Tally.example.com/v1"
+
+    async def reconcile(self, request: Request, api: Api) -> None:
+        try:
+            tally = await api.get(self.kind, request)
+        except NotFound:
+            return
+        base = copy.deepcopy(tally)
+        status = tally.setdefault("status", {})
+        status["tries"] = status.get("tries", 0) + 1
+        if status["tries"] <= 2:
+            await api.status.patch(tally, merge_from(base, lock=True))
+"""
+
+
+def test_a_search_of_sets_of_states_reports_its_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kontend.explore.search.breadth_first.OFTEN", sys.maxsize)  # states one by one report nothing
+    file = tmp_path / "tallies.py"
+    file.write_text(_TALLIES)
+    snapshots: list[Snapshot] = []
+    assert check(scenarios_in(file)["controllers"], progress=snapshots.append)
+    assert snapshots
+    assert snapshots[0].frontier > 0
