@@ -8,16 +8,19 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"sort"
 	"strings"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlhandler "sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -118,12 +121,12 @@ func (c *controller) describe() {
 		if isReconciled && own == "" {
 			own = name
 		}
-		for _, handler := range informer.handlers {
-			if handler.owner != c {
+		for _, registered := range informer.handlers {
+			if registered.owner != c {
 				continue
 			}
 			mapped := kinds[name]
-			switch typeName := handlerType(handler.ResourceEventHandler); {
+			switch typeName := handlerType(registered.ResourceEventHandler); {
 			case strings.HasPrefix(typeName, "handler.TypedEnqueueRequestForObject["):
 				if itself == "" || name < itself {
 					itself = name
@@ -163,15 +166,45 @@ func (c *controller) describe() {
 }
 
 // handlerType is the type of the handler of controller-runtime that an event handler of client-go calls.
-func handlerType(handler any) string {
-	value := reflect.ValueOf(handler)
-	if value.Kind() == reflect.Pointer {
-		if inner := value.Elem().FieldByName("handler"); inner.IsValid() && inner.Kind() == reflect.Interface {
-			return strings.TrimPrefix(inner.Elem().Type().String(), "*")
-		}
+func handlerType(registered any) string {
+	value := reflect.ValueOf(registered)
+	if value.Kind() != reflect.Pointer {
+		return ""
 	}
-	return ""
+	inner := value.Elem().FieldByName("handler")
+	if !inner.IsValid() || inner.Kind() != reflect.Interface {
+		return ""
+	}
+	called := reflect.NewAt(inner.Type(), unsafe.Pointer(inner.UnsafeAddr())).Elem().Elem()
+	if wrapped := wrappedHandler(called); wrapped != nil {
+		called = reflect.ValueOf(wrapped)
+	}
+	return strings.TrimPrefix(called.Type().String(), "*")
 }
+
+// wrappedHandler is the handler whose methods are the functions of another one, if there is one. Since 0.20 Owns and
+// mapping functions are wrapped so (handler.WithLowPriorityWhenUnchanged), and the functions hide which of them it is.
+func wrappedHandler(funcs reflect.Value) any {
+	if funcs.Kind() != reflect.Struct || !funcs.FieldByName("CreateFunc").IsValid() {
+		return nil
+	}
+	create := funcs.FieldByName("CreateFunc")
+	if create.Kind() != reflect.Func || create.IsNil() {
+		return nil
+	}
+	name := runtime.FuncForPC(create.Pointer()).Name()
+	if !strings.Contains(name, "handler.TypedEventHandler[") || !strings.HasSuffix(name, ".Create-fm") {
+		return nil
+	}
+	// The method of an interface as a value: a closure of its code and of the interface, which says what it holds,
+	// whatever its type parameters are.
+	value := reflect.New(create.Type())
+	value.Elem().Set(create)
+	closure := *(*unsafe.Pointer)(value.UnsafePointer())
+	return *(*eventHandler)(unsafe.Add(closure, unsafe.Sizeof(closure)))
+}
+
+type eventHandler = ctrlhandler.TypedEventHandler[client.Object, reconcile.Request]
 
 // handled runs the reconciler or the worker, and reads its result as controller-runtime does.
 func (c *controller) handled(ctx context.Context, r *run, request request) (answer *reply) {

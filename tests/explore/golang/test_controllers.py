@@ -54,6 +54,14 @@ def test_the_order_of_a_map_that_reaches_the_server_is_a_finding_with_its_line()
     assert verdict.exhausted
 
 
+def test_an_owned_kind_is_told_from_one_that_is_watched_through_a_mapping_function() -> None:
+    """Since controller-runtime 0.20 both handlers are wrapped alike."""
+    (controller,) = go_controllers(FAULTY, "TestExploreOwner")
+    assert controller.owns == ["Secret/v1"]
+    assert list(controller.watches) == ["Service/v1"]
+    assert _explored("Owner").exhausted
+
+
 def test_a_panic_is_a_finding_with_its_line_and_its_stack() -> None:
     violation = _explored("Panics").documents[0].violation
     assert violation.property == "exception"

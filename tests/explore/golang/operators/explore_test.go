@@ -144,6 +144,7 @@ func TestExploreDropsEvents(t *testing.T)   { exploreRecords(t) }
 func TestExploreRecordsEvents(t *testing.T) { exploreRecords(t, kontend.RecordEvents()) }
 
 func TestExploreIndexed(t *testing.T) { kontend.Explore(t, scheme.Scheme, Indexed) }
+func TestExploreOwner(t *testing.T)   { kontend.Explore(t, scheme.Scheme, Owner) }
 func TestExploreGeneric(t *testing.T) { kontend.Explore(t, scheme.Scheme, Generic) }
 func TestExploreHeaders(t *testing.T) {
 	kontend.Explore(t, scheme.Scheme, func(mgr ctrl.Manager) error { return Headers(mgr, false) })

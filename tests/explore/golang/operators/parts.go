@@ -10,6 +10,7 @@ import (
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +20,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
@@ -51,6 +53,25 @@ func Indexed(mgr ctrl.Manager) error {
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(all)).
 		WithEventFilter(predicate.ResourceVersionChangedPredicate{}).
 		Complete(&Reconciler{c, count})
+}
+
+// Owner makes a Secret for each ConfigMap, which it owns, and watches Services through a mapping function.
+func Owner(mgr ctrl.Manager) error {
+	none := func(context.Context, client.Object) []ctrl.Request { return nil }
+	own := func(ctx context.Context, c client.Client, config *corev1.ConfigMap) (ctrl.Result, error) {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: config.Name, Namespace: config.Namespace}}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(secret), secret); !apierrors.IsNotFound(err) {
+			return ctrl.Result{}, err
+		}
+		if err := controllerutil.SetControllerReference(config, secret, c.Scheme()); err != nil {
+			return ctrl.Result{}, err
+		}
+		return ctrl.Result{}, c.Create(ctx, secret)
+	}
+	return ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Named("owner").
+		Owns(&corev1.Secret{}).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(none)).
+		Complete(&Reconciler{mgr.GetClient(), own})
 }
 
 // Generic reads a ConfigMap without its type and as metadata, and patches it with the dynamic and the metadata client.
