@@ -23,7 +23,7 @@ def test_the_deletion_of_an_earlier_object_that_is_seen_again_is_found() -> None
     properties = {violation.finding.property for violation in verdict.violations}
     assert properties == {"diverged"}, lines
     assert any(
-        violation.plan.name == f"restart after action 4 {OLDER} that is 3 events old"
+        violation.plan.name == f"restart after action 4 {OLDER} that is 2 changes old"
         for violation in verdict.violations
     ), lines
 

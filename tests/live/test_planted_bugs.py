@@ -120,7 +120,7 @@ def test_the_twin_without_the_bug_is_clean(operator: str, feature: str) -> None:
 def test_an_operator_that_lists_may_be_restarted_onto_an_older_list(bug: str, expected: set[str]) -> None:
     """Without its feature of consistent watches, client-go lists what may be old."""
     given = setting([str(fitter()), f"--bug={bug}"], "part.yaml", KUBE_FEATURE_WatchListClient="false")
-    older = "restart after action 2 onto a list of widgets.live.kontend.dev that is 1 event old"
+    older = "restart after action 2 onto a list of widgets.live.kontend.dev that is 1 change old"
     verdict = explore(given, only=older, confirmations=1, shrinks=0)
     lines = "\n".join(verdict.lines())
     assert verdict.executed == 1, lines

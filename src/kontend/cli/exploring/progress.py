@@ -37,8 +37,13 @@ class ProgressLine:
             return
         parts = parts_of(snapshot, self._clock() - self._started, memory_in_use(), self._seconds)
         width = self._line.width
-        text = ", ".join(parts.values()) if width is None else fitting(parts, width - len(self._name))
-        self._line.show(self._name + text)
+        if width is None:
+            self._line.show(self._name + ", ".join(parts.values()))
+            return
+        named = self._name + fitting(parts, width - len(self._name))
+        # On a narrow terminal the time that is left says more than the name.
+        is_cut = parts.get("left", "") not in named
+        self._line.show(fitting(parts, width) if is_cut else named)
 
     def clear(self) -> None:
         """Remove the line."""
