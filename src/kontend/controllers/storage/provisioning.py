@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 from kontend.controllers.built_in import BuiltIn
 from kontend.controllers.storage.volume_binding import CLAIMS, CLASSES, VOLUMES, class_of
-from kontend.controllers.storage.volume_protection import claims_of
+from kontend.controllers.storage.volume_protection import claims_of, claims_of_pod
 from kontend.controllers.workloads.pods import PODS
 from kontend.kube.errors import AlreadyExists, NotFound
 from kontend.kube.meta.accessors import is_deleting, uid_of
@@ -47,18 +47,13 @@ def _claims_of_class(storage_class: Object, cache: Cache) -> Iterator[Key]:
             yield key_of(claim)
 
 
-def _claims_of_pod(pod: Object, _cache: Cache) -> Iterator[Key]:
-    for name in claims_of(pod):
-        yield Key(pod["metadata"]["namespace"], name)
-
-
 class VolumeProvisioner(BuiltIn):
     """Makes a volume for each claim of a class with a driver, and enlarges it."""
 
     name = "volume-provisioner"
     manager = _MANAGER
     kind = CLAIMS
-    watches: ClassVar[Mapping[str, Mapper]] = {CLASSES: _claims_of_class, PODS: _claims_of_pod}
+    watches: ClassVar[Mapping[str, Mapper]] = {CLASSES: _claims_of_class, PODS: claims_of_pod}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
         """Make the volume of a claim, or let it grow."""

@@ -32,7 +32,8 @@ def claims_of(pod: Object) -> Iterator[str]:
             yield f"{pod['metadata']['name']}-{volume['name']}"
 
 
-def _claims_of_pod(pod: Object, _cache: Cache) -> Iterator[Key]:
+def claims_of_pod(pod: Object, _cache: Cache) -> Iterator[Key]:
+    """Yield the keys of the claims that a pod uses: a mapping function."""
     for name in claims_of(pod):
         yield Key(pod["metadata"]["namespace"], name)
 
@@ -42,7 +43,7 @@ class ClaimProtection(BuiltIn):
 
     name = "persistentvolumeclaim-protection"
     kind = CLAIMS
-    watches: ClassVar[Mapping[str, Mapper]] = {PODS: _claims_of_pod}
+    watches: ClassVar[Mapping[str, Mapper]] = {PODS: claims_of_pod}
 
     async def sync(self, request: Request, api: Api) -> Result | None:
         """Take the finalizer off a claim that is deleted and not in use, or puts it on where it is missing."""
