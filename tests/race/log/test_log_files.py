@@ -168,3 +168,16 @@ def test_a_long_log_takes_little_memory(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert peak < size / 2
+
+
+def test_a_directory_is_refused_with_the_files_to_name(tmp_path: Path) -> None:
+    with pytest.raises(BadLog, match=r"is a directory; name the files in it, as in .*/\*\.log"):
+        list(events_of([str(tmp_path)], Reading()))
+
+
+def test_an_object_without_a_kind_is_called_so(tmp_path: Path) -> None:
+    path = tmp_path / "other.log"
+    path.write_text('{"message": "started"}\n')
+    reading = Reading()
+    assert list(events_of([str(path)], reading)) == []
+    assert any("expected kind Event of audit.k8s.io, found an object without a kind" in each for each in reading.named)

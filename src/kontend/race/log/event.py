@@ -85,7 +85,8 @@ def event_of(value: Any, file: str, line: int, size: int = 0) -> AuditEvent | No
         raise BadEvent(f"expected an audit event, found {_shown(value)}")
     version = value.get("apiVersion")
     if value.get("kind") != "Event" or not isinstance(version, str) or not version.startswith("audit.k8s.io/"):
-        raise BadEvent(f"expected kind Event of audit.k8s.io, found {_shown(value.get('kind'))} of {_shown(version)}")
+        found = f"{_shown(value['kind'])} of {_shown(version)}" if "kind" in value else "an object without a kind"
+        raise BadEvent(f"expected kind Event of audit.k8s.io, found {found}")
     reference, stage, verb = value.get("objectRef"), value.get("stage"), value.get("verb")
     if stage not in _STAGES or not isinstance(reference, Mapping):
         return None

@@ -15,6 +15,7 @@ import heapq
 import importlib
 import io
 import json
+import os
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
@@ -102,6 +103,8 @@ def _opened(path: str) -> Iterator[io.BufferedReader]:
     try:
         with open(path, "rb") as file:
             yield _decompressed(file)
+    except IsADirectoryError:
+        raise BadLog(f"{path} is a directory; name the files in it, as in {os.path.join(path, '*.log')}") from None
     except OSError as error:
         raise BadLog(f"{path}: {error.strerror or error}") from None
 

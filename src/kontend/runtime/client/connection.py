@@ -260,6 +260,8 @@ class Pool:
                 )
         except TimeoutError:
             raise NotConnected(f"no connection within {_CONNECT_PATIENCE:g} s") from None
+        except ConnectionRefusedError as error:
+            raise NotConnected(f"nothing listens on {self._host} port {self._port}") from error
         except (OSError, ssl.SSLError) as error:  # an SSLError while connecting: nothing was sent either
             raise NotConnected(str(error)) from error
         return connection
