@@ -48,9 +48,14 @@ def nearest_good_run(model: Model, name: str, schedule: Sequence[Step], failing:
     baseline = Baseline(model, most=SOON).run().final_states if by_state else None
     judge = Judge(model)
     best: GoodRun | None = None
-    least = 0
+    least = (0, 0)
     budget = _BUDGET
-    for length in _prefixes(len(schedule)):
+    lengths = list(_prefixes(len(schedule)))
+    if by_state:
+        # In a long run most prefixes go beyond its last perturbation, and end as it does: they would take up
+        # the budget before the runs that differ in nothing but a perturbation.
+        lengths = list(dict.fromkeys([*_before_perturbations(model, schedule), *lengths]))
+    for length in lengths:
         if budget <= 0 and length:
             continue  # but the run that is unperturbed from its start is tried
         run, steps = _continued(model, judge, name, schedule[:length], baseline)
@@ -60,9 +65,21 @@ def nearest_good_run(model: Model, name: str, schedule: Sequence[Step], failing:
         if not by_state:
             return run
         size = len(differences(failing.state, run.world.state, model.ignored))
-        if best is None or size < least:
-            best, least = run, size
+        if best is None or (size, -length) < least:
+            best, least = run, (size, -length)
     return best
+
+
+def _before_perturbations(model: Model, schedule: Sequence[Step]) -> list[int]:
+    """The lengths of the prefixes that end before a perturbation, longest first."""
+    walk = Walk(model)
+    found = []
+    for length, step in enumerate(schedule):
+        cost = walk.cost
+        walk.take(step)
+        if walk.cost > cost:
+            found.append(length)
+    return found[::-1]
 
 
 def _prefixes(length: int) -> Iterator[int]:
