@@ -11,14 +11,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kontend.audit.go.source import syntax
-from kontend.audit.go.source.package import GoFile
+from kontend.audit.go.source.package import GoFile, is_predeclared
 
 #: The manager in the tests that are written, and usually in main.
 _MANAGER: Final = "mgr"
-_BUILT_IN: Final = frozenset(
-    {"string", "bool", "byte", "rune", "error", "any", "int", "int8", "int16", "int32", "int64", "uint", "uint8"}
-    | {"uint16", "uint32", "uint64", "float32", "float64", "new", "make", "true", "false", "nil"}
-)
+#: What every package has beside the types.
+_BUILT_IN: Final = frozenset({"new", "make", "true", "false", "nil"})
 #: Packages of flags and of the environment: their values are those of one call of main.
 _OUTSIDE: Final = frozenset({"flag", "os", "github.com/spf13/pflag"})
 #: Variables within variables that are followed.
@@ -39,9 +37,10 @@ def value_of(file: GoFile, node: syntax.Node, package: str, depth: int = 0) -> V
         return None
     if node.type == "identifier":
         name = syntax.text(node)
-        return Value(name) if name in _BUILT_IN or name == _MANAGER else _variable(file, node, package, depth)
+        plain = name == _MANAGER or name in _BUILT_IN or is_predeclared(name)
+        return Value(name) if plain else _variable(file, node, package, depth)
     if node.type == "type_identifier":
-        return Value(syntax.text(node)) if not package or syntax.text(node) in _BUILT_IN else None
+        return Value(syntax.text(node)) if not package or is_predeclared(syntax.text(node)) else None
     if node.type in ("selector_expression", "qualified_type"):
         qualified = _qualified(file, node, package)
         if qualified is not None:

@@ -49,6 +49,15 @@ FunctionKey = tuple[str, int]
 """The path of a function's file and the byte it starts at."""
 
 
+def is_predeclared(name: str) -> bool:
+    """Decide whether a name is one of the types that every package has.
+
+    >>> is_predeclared("uint8"), is_predeclared("Widget")
+    (True, False)
+    """
+    return _PREDECLARED.fullmatch(name) is not None
+
+
 @dataclass(eq=False)
 class GoFunction:
     """A function or a method with a body."""
@@ -247,7 +256,7 @@ class GoFile:
             name = text(node)
             if generics and name in generics:
                 return self.type_of_node(generics[name])
-            return GoType("" if _PREDECLARED.fullmatch(name) else f"dir:{self.directory}", name)
+            return GoType("" if is_predeclared(name) else f"dir:{self.directory}", name)
         return None
 
 
